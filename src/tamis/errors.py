@@ -1,0 +1,134 @@
+"""Every error Tamis raises on purpose.
+
+    TamisError
+    ├── InvalidValue            a value no attribute may hold            (ValueError)
+    ├── InvalidEvent            an event that cannot be read             (ValueError)
+    ├── InvalidSubscription     a subscription that cannot be saved      (ValueError)
+    ├── InvalidSchema           a schema that contradicts itself         (ValueError)
+    ├── SchemaViolation         a filter or event the schema rules out   (ValueError)
+    ├── FilterError             a filter that cannot be accepted         (ValueError)
+    │   ├── FilterSyntaxError   ... because it cannot be read; has line, column, caret
+    │   └── FilterTooComplex    ... because it passes a limit; has size and cap
+    ├── DuplicateSubscription   an id that is already taken              (ValueError)
+    ├── UnknownSubscription     an id nobody saved                       (KeyError)
+    ├── SnapshotError           index files that cannot be written or opened
+    └── MissingExtra            an optional part that is not installed   (ImportError)
+
+A message says what was given, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DuplicateSubscription",
+    "FilterError",
+    "FilterSyntaxError",
+    "FilterTooComplex",
+    "InvalidEvent",
+    "InvalidSchema",
+    "InvalidSubscription",
+    "InvalidValue",
+    "MissingExtra",
+    "SchemaViolation",
+    "SnapshotError",
+    "TamisError",
+    "UnknownSubscription",
+]
+
+
+class TamisError(Exception):
+    """The root of every error Tamis raises on purpose."""
+
+
+class InvalidValue(TamisError, ValueError):
+    """A value that no attribute may hold."""
+
+
+class InvalidEvent(TamisError, ValueError):
+    """An event that cannot be read."""
+
+
+class InvalidSubscription(TamisError, ValueError):
+    """A subscription that cannot be saved."""
+
+
+class InvalidSchema(TamisError, ValueError):
+    """A schema that contradicts itself."""
+
+
+class SchemaViolation(TamisError, ValueError):
+    """A filter or an event that the schema rules out."""
+
+
+class FilterError(TamisError, ValueError):
+    """A filter that cannot be accepted."""
+
+
+class FilterSyntaxError(FilterError):
+    """A filter that cannot be read.
+
+    ``line`` and ``column`` count from 1. For a filter that is not text (a JSON
+    object) they are ``None`` and ``path`` says where in the object the trouble is.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        text: str | None = None,
+        offset: int | None = None,
+        path: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.path = path
+        self.line: int | None = None
+        self.column: int | None = None
+        super().__init__(self._describe(problem, text, offset))
+
+    def _describe(self, problem: str, text: str | None, offset: int | None) -> str:
+        if text is None or offset is None:
+            return f"{problem} (at {self.path})" if self.path else problem
+        before = text[:offset]
+        self.line = before.count("\n") + 1
+        self.column = offset - (before.rfind("\n") + 1) + 1
+        excerpt, caret = _excerpt(text, offset, self.column)
+        return f"{problem} (line {self.line}, column {self.column})\n  {excerpt}\n  {caret}"
+
+
+def _excerpt(text: str, offset: int, column: int, width: int = 72) -> tuple[str, str]:
+    """The line around ``offset``, cut to ``width``, and a caret under the place."""
+    start = offset - (column - 1)
+    end = text.find("\n", offset)
+    line = text[start : end if end >= 0 else len(text)]
+    cut = max(0, column - 1 - width // 2)
+    shown = line[cut : cut + width]
+    visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+    return visible, " " * (column - 1 - cut) + "^"
+
+
+class FilterTooComplex(FilterError):
+    """A filter that passes a limit; ``size`` is what it has, ``cap`` what is allowed."""
+
+    def __init__(self, what: str, size: int, cap: int, advice: str) -> None:
+        self.size = size
+        self.cap = cap
+        super().__init__(f"the filter has {size:,} {what}, more than the {cap:,} allowed; {advice}")
+
+
+class DuplicateSubscription(TamisError, ValueError):
+    """A subscription id that is already taken."""
+
+
+class UnknownSubscription(TamisError, KeyError):
+    """A subscription id that nobody saved."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class SnapshotError(TamisError):
+    """Index files that cannot be written or opened."""
+
+
+class MissingExtra(TamisError, ImportError):
+    """An optional part of Tamis that is not installed."""

@@ -1,0 +1,254 @@
+"""Event: what a publisher says; made from a dict, JSON or a CloudEvents envelope."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from tamis.errors import InvalidEvent, InvalidValue
+from tamis.values import (
+    Attributes,
+    Point,
+    Value,
+    as_attributes,
+    as_timestamp,
+    parse_timestamp,
+    timestamp_text,
+    value_from_json,
+    value_to_json,
+)
+
+LOCATION = "location"
+_ENVELOPE = frozenset({"id", "attributes", "payload", "time", "until", LOCATION})
+# The CloudEvents 1.0 context attributes that say nothing filters can use.
+_CLOUD_FRAME = frozenset(
+    {"specversion", "id", "time", "data", "data_base64", "datacontenttype", "dataschema"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Named attribute values with an opaque payload.
+
+    >>> event = Event("e1", {"brand": "Huawei", "price": 3200, "tag": ["new", "sale"]})
+    >>> event.attributes["tag"]
+    ('new', 'sale')
+    >>> Event.from_json(event.to_json()) == event
+    True
+
+    ``location``, where given, is also the attribute of that name.
+    """
+
+    id: str
+    attributes: Attributes
+    payload: bytes = b""
+    time: datetime | None = None
+    until: datetime | None = None
+    location: Point | None = None
+
+    def __init__(
+        self,
+        id: str,
+        attributes: Mapping[str, Any],
+        payload: bytes = b"",
+        time: datetime | date | None = None,
+        until: datetime | date | None = None,
+        location: Point | tuple[float, float] | None = None,
+    ) -> None:
+        if not isinstance(id, str) or not id:
+            raise InvalidEvent(f"event id {id!r} is not a non-empty text")
+        if not isinstance(payload, bytes):
+            raise InvalidEvent(f"event {id!r}: the payload is {type(payload).__name__}, not bytes")
+        try:
+            checked = as_attributes(attributes)
+            place = _place(location)
+            times = [None if t is None else as_timestamp(t) for t in (time, until)]
+        except InvalidValue as error:
+            raise InvalidEvent(f"event {id!r}: {error}") from None
+        if place is not None:
+            if LOCATION in checked and checked[LOCATION] != (place,):
+                raise InvalidEvent(
+                    f"event {id!r} has a location and another attribute {LOCATION!r}; keep one"
+                )
+            checked[LOCATION] = (place,)
+        for name, held in (
+            ("id", id), ("attributes", checked), ("payload", payload),
+            ("time", times[0]), ("until", times[1]), ("location", place),
+        ):  # fmt: skip
+            object.__setattr__(self, name, held)
+
+    # -- JSON
+
+    @classmethod
+    def from_json(cls, raw: str | bytes | Mapping[str, Any], default_id: str = "") -> Event:
+        """Read an event from JSON text or an object of it.
+
+        An object with ``specversion`` is a CloudEvent; one with ``attributes`` is an event as
+        ``to_json`` writes it; any other is taken as the attributes themselves, its ``id`` as
+        the id. ``default_id`` serves where there is none.
+
+        >>> event = Event.from_json('{"id": 7, "price": 3200}')
+        >>> event.id, event.attributes
+        ('7', {'price': (3200,)})
+        """
+        held = _load(raw) if isinstance(raw, str | bytes) else raw
+        if not isinstance(held, Mapping):
+            raise InvalidEvent(f"an event is a JSON object; {type(held).__name__} was given")
+        if "specversion" in held:
+            return cls.from_cloudevent(held)
+        if isinstance(held.get("attributes"), Mapping):
+            return _from_envelope(held, default_id)
+        attributes = {name: value for name, value in held.items() if name != "id"}
+        return cls(_id_text(held.get("id"), default_id), attributes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as a JSON object."""
+        attributes = {
+            name: _values_to_json(values)
+            for name, values in self.attributes.items()
+            if not (name == LOCATION and self.location is not None)
+        }
+        made: dict[str, Any] = {"id": self.id, "attributes": attributes}
+        if self.payload:
+            made["payload"] = base64.b64encode(self.payload).decode()
+        if self.time is not None:
+            made["time"] = timestamp_text(self.time)
+        if self.until is not None:
+            made["until"] = timestamp_text(self.until)
+        if self.location is not None:
+            made["location"] = [self.location.lon, self.location.lat]
+        return made
+
+    # -- CloudEvents
+
+    @classmethod
+    def from_cloudevent(cls, raw: Mapping[str, Any]) -> Event:
+        """Read a CloudEvents 1.0 envelope in its JSON format.
+
+        The attributes are those of ``data``; the context attributes that a filter can use
+        (type, source, subject, extensions) are there as ``ce.type`` and so on.
+        """
+        if not str(raw.get("specversion", "")).startswith("1."):
+            raise InvalidEvent(f"CloudEvents {raw.get('specversion')!r} is not 1.x")
+        for name in ("id", "source", "type"):
+            if not isinstance(raw.get(name), str) or not raw[name]:
+                raise InvalidEvent(f"the CloudEvent has no {name!r}, which is required")
+        data = raw.get("data", {})
+        if not isinstance(data, Mapping):
+            raise InvalidEvent(
+                f"CloudEvent {raw['id']!r}: data is {type(data).__name__}; expected an object of "
+                "attributes (datacontenttype application/json)"
+            )
+        inner = data if isinstance(data.get("attributes"), Mapping) else {"attributes": data}
+        context = {f"ce.{k}": v for k, v in raw.items() if k not in _CLOUD_FRAME and v is not None}
+        attributes = {**inner["attributes"], **context}
+        return _from_envelope(
+            {"time": raw.get("time"), **inner, "id": raw["id"], "attributes": attributes}, ""
+        )
+
+    def to_cloudevent(self, source: str = "", type: str = "") -> dict[str, Any]:
+        """The event as a CloudEvents 1.0 envelope; ``from_cloudevent`` reads it back.
+
+        ``source`` and ``type`` default to those the event came with.
+        """
+        context = {
+            name.removeprefix("ce."): _values_to_json(values)
+            for name, values in self.attributes.items()
+            if name.startswith("ce.")
+        }
+        made = {"specversion": "1.0", "id": self.id, **context}
+        made.update({k: v for k, v in (("source", source), ("type", type)) if v})
+        for name in ("source", "type"):
+            if name not in made:
+                raise InvalidEvent(f"a CloudEvent needs a {name}; give to_cloudevent({name}=…)")
+        data = self.to_json()
+        data["attributes"] = {
+            k: v for k, v in data["attributes"].items() if not k.startswith("ce.")
+        }
+        del data["id"]
+        if self.time is not None:
+            made["time"] = data.pop("time")
+        return {**made, "datacontenttype": "application/json", "data": data}
+
+
+def _from_envelope(held: Mapping[str, Any], default_id: str) -> Event:
+    unknown = [name for name in held if name not in _ENVELOPE]
+    if unknown:
+        raise InvalidEvent(
+            f"an event with attributes has the unknown field {unknown[0]!r}; expected "
+            f"{', '.join(sorted(_ENVELOPE))}"
+        )
+    identity = _id_text(held.get("id"), default_id)
+    try:
+        return Event(
+            identity,
+            held["attributes"],
+            _payload(held.get("payload")),
+            _moment(held.get("time"), "time"),
+            _moment(held.get("until"), "until"),
+            _place(held.get(LOCATION)),
+        )
+    except InvalidValue as error:
+        raise InvalidEvent(f"event {identity!r}: {error}") from None
+
+
+def _load(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except UnicodeDecodeError as error:
+        raise InvalidEvent(f"the event is not UTF-8: {error}") from None
+    except RecursionError:
+        raise InvalidEvent("the event's JSON is nested too deep") from None
+    except ValueError as error:
+        raise InvalidEvent(f"the event is not JSON: {error}") from None
+
+
+def _id_text(raw: Any, default: str) -> str:
+    if raw is None:
+        if default:
+            return default
+        raise InvalidEvent('the event has no "id"; give one')
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return str(raw)
+    if not isinstance(raw, str) or not raw:
+        raise InvalidEvent(f"event id {raw!r} is not a non-empty text or a whole number")
+    return raw
+
+
+def _values_to_json(values: tuple[Value, ...]) -> Any:
+    return value_to_json(values[0]) if len(values) == 1 else [value_to_json(v) for v in values]
+
+
+def _payload(raw: Any) -> bytes:
+    if raw is None:
+        return b""
+    try:
+        return base64.b64decode(raw, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise InvalidValue("the payload is not base64 text") from None
+
+
+def _moment(raw: Any, name: str) -> datetime | None:
+    if raw is None or isinstance(raw, datetime):
+        return raw
+    moment = parse_timestamp(raw) if isinstance(raw, str) else None
+    if moment is None:
+        raise InvalidValue(f"{name} {raw!r} is not a timestamp such as 2026-01-31T12:00:00Z")
+    return moment
+
+
+def _place(raw: Any) -> Point | None:
+    if raw is None or isinstance(raw, Point):
+        return raw
+    if isinstance(raw, Mapping):
+        raw = value_from_json(raw)
+        if isinstance(raw, Point):
+            return raw
+    if isinstance(raw, list | tuple) and len(raw) == 2:
+        return Point(raw[0], raw[1])
+    raise InvalidValue(f"location {raw!r} is not a point; expected [lon, lat]")

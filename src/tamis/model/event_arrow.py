@@ -1,0 +1,177 @@
+"""Events as Arrow record batches: a column an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import InvalidEvent, TamisError
+from tamis.model.event import LOCATION, Event
+from tamis.values import Kind, Point, Polygon, Range, Value, kind_of
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_POINT = pa.struct([("lon", pa.float64()), ("lat", pa.float64())])
+_POLYGON = pa.struct([("polygon", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumns:
+    """Which columns hold an event's own fields; every other column is an attribute."""
+
+    id: str = "event_id"
+    time: str = "event_time"
+    until: str = "event_until"
+    payload: str = "event_payload"
+    location: str = "event_location"
+
+
+def events_to_arrow(events: Iterable[Event], columns: EventColumns | None = None) -> pa.Table:
+    """A table with a row an event; an attribute must be of one kind throughout.
+
+    >>> table = events_to_arrow([Event("e1", {"price": 3200}), Event("e2", {"tag": ["a", "b"]})])
+    >>> table.column_names
+    ['event_id', 'event_time', 'event_until', 'event_payload', 'event_location', 'price', 'tag']
+    """
+    names, rows = columns or EventColumns(), list(events)
+    made: dict[str, pa.Array] = {
+        names.id: pa.array([e.id for e in rows], pa.string()),
+        names.time: pa.array([e.time for e in rows], _TIMESTAMP),
+        names.until: pa.array([e.until for e in rows], _TIMESTAMP),
+        names.payload: pa.array([e.payload for e in rows], pa.binary()),
+        names.location: pa.array([_to_plain(e.location) for e in rows], _POINT),
+    }
+    attributes = dict.fromkeys(
+        name for e in rows for name in e.attributes if name != LOCATION or e.location is None
+    )
+    for name in attributes:
+        if name in made:
+            raise InvalidEvent(f"the attribute {name!r} has the name of an event column")
+        made[name] = _column(name, [_own(e, name) for e in rows])
+    return pa.table(made)
+
+
+def events_from_arrow(
+    batch: pa.RecordBatch | pa.Table, columns: EventColumns | None = None
+) -> list[Event]:
+    """The events of a table; null is missing, a list is several values."""
+    names = columns or EventColumns()
+    if names.id not in batch.schema.names:
+        raise InvalidEvent(f"the table has no column {names.id!r} for the event id")
+    own = {names.id, names.time, names.until, names.payload, names.location}
+    events = []
+    for row in rows_of(batch):
+        attributes = {name: held for name, held in row.items() if name not in own}
+        events.append(
+            Event(
+                row[names.id],
+                attributes,
+                row.get(names.payload) or b"",
+                row.get(names.time),
+                row.get(names.until),
+                row.get(names.location),
+            )
+        )
+    return events
+
+
+def rows_of(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
+    """Each row as a dict of values that ``as_attributes`` reads."""
+    if len(set(batch.schema.names)) < len(batch.schema.names):
+        raise InvalidEvent("the table has two columns of the same name")
+    try:
+        columns = {name: _from_column(batch.column(name)) for name in batch.schema.names}
+    except (TamisError, ValueError) as error:
+        raise InvalidEvent(f"the table cannot be read: {error}") from None
+    return [
+        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+    ] or [{} for _ in range(batch.num_rows)]
+
+
+def _own(event: Event, name: str) -> tuple[Value, ...]:
+    return event.attributes.get(name, ())
+
+
+def _column(name: str, held: list[tuple[Value, ...]]) -> pa.Array:
+    kinds = {kind_of(value) for values in held for value in values}
+    if len(kinds) != 1:
+        found = " and ".join(sorted(kind.value for kind in kinds))
+        raise InvalidEvent(f"attribute {name!r} holds {found}; a column holds one kind")
+    (kind,) = kinds
+    value_type = _arrow_type(kind, name, [value for values in held for value in values])
+    if all(len(values) <= 1 for values in held):
+        return pa.array([_to_plain(values[0]) if values else None for values in held], value_type)
+    plain = [[_to_plain(value) for value in values] if values else None for values in held]
+    return pa.array(plain, pa.list_(value_type))
+
+
+def _arrow_type(kind: Kind, name: str, values: list[Any]) -> pa.DataType:
+    if kind is Kind.NUMBER:
+        return _number_type(name, values)
+    if kind is Kind.RANGE:
+        borders = [b for r in values for b in (r.low, r.high) if b is not None]
+        is_time = any(isinstance(b, datetime) for b in borders)
+        border = _TIMESTAMP if is_time else _number_type(name, borders)
+        return pa.struct([("low", border), ("high", border), ("ends", pa.string())])
+    return {
+        Kind.TEXT: pa.string(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.TIMESTAMP: _TIMESTAMP,
+        Kind.POINT: _POINT,
+        Kind.POLYGON: _POLYGON,
+    }[kind]
+
+
+def _number_type(name: str, numbers: list[Any]) -> pa.DataType:
+    if all(isinstance(number, int) for number in numbers):
+        return pa.int64()
+    inexact = next((n for n in numbers if float(n) != n), None)
+    if inexact is not None:
+        raise InvalidEvent(
+            f"attribute {name!r} mixes floats with {inexact}, which float64 cannot hold"
+        )
+    return pa.float64()
+
+
+def _to_plain(value: Value | None) -> Any:
+    if isinstance(value, Point):
+        return {"lon": value.lon, "lat": value.lat}
+    if isinstance(value, Polygon):
+        return {"polygon": value.to_wkt()}
+    if isinstance(value, Range):
+        return {"low": value.low, "high": value.high, "ends": value.ends}
+    return value
+
+
+def _from_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    held: list[Any] = column.to_pylist()
+    is_list = any(
+        test(column.type)
+        for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    )
+    inner = column.type.value_type if is_list else column.type
+    if not pa.types.is_struct(inner):
+        return held
+    read = _STRUCTS.get(frozenset(field.name for field in inner))
+    if read is None:
+        return held
+    if is_list:
+        return [many and [one and read(one) for one in many] for many in held]
+    return [one and read(one) for one in held]
+
+
+def _point(struct: dict[str, Any]) -> Point | None:
+    if struct["lon"] is None or struct["lat"] is None:
+        return None
+    return Point(struct["lon"], struct["lat"])
+
+
+_STRUCTS: dict[frozenset[str], Callable[[dict[str, Any]], Value | None]] = {
+    frozenset({"lon", "lat"}): _point,
+    frozenset({"polygon"}): lambda s: Polygon.from_wkt(s["polygon"]),
+    frozenset({"low", "high", "ends"}): lambda s: Range(s["low"], s["high"], s["ends"] or "[]"),
+    frozenset({"low", "high"}): lambda s: Range(s["low"], s["high"]),
+}

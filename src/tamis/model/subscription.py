@@ -1,0 +1,144 @@
+"""Subscription: what somebody wants to hear about, and how they want to be told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tamis.errors import InvalidSubscription, InvalidValue, TamisError
+from tamis.language import Filter, parse_filter, to_json
+from tamis.language.tree import Near, all_of
+from tamis.model.event import LOCATION
+from tamis.values import Point
+
+DEFAULT_PRIORITY = 5
+LOWEST_PRIORITY = 9
+
+_FIELDS = frozenset({"id", "filter", "priority", "owner", "delivery", "location", "radius_m"})
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A saved filter with its owner, priority (0 is the highest, 9 the lowest) and delivery.
+
+    >>> Subscription("s1", "brand = 'Huawei' AND price < 3300", priority=0).filter
+    ((col('brand') == 'Huawei') & (col('price') < 3300))
+
+    With ``location`` and ``radius_m`` it also asks that the event's location lies within that
+    distance; ``condition`` is the whole of what it asks.
+    """
+
+    id: str
+    filter: Filter
+    priority: int = DEFAULT_PRIORITY
+    owner: str = ""
+    delivery: Mapping[str, Any] = field(default_factory=dict)
+    location: Point | None = None
+    radius_m: float | None = None
+
+    def __init__(
+        self,
+        id: str,
+        filter: str | Filter | Mapping[str, Any] | bool,
+        priority: int = DEFAULT_PRIORITY,
+        owner: str = "",
+        delivery: Mapping[str, Any] | None = None,
+        location: Point | tuple[float, float] | None = None,
+        radius_m: float | None = None,
+    ) -> None:
+        check_id(id)
+        check_priority(priority, id)
+        if not isinstance(owner, str):
+            raise InvalidSubscription(f"subscription {id!r}: owner {owner!r} is not text")
+        place = _check_place(id, location, radius_m)
+        for name, held in (
+            ("id", id), ("filter", parse_filter(filter)), ("priority", priority),
+            ("owner", owner), ("delivery", dict(delivery or {})), ("location", place),
+            ("radius_m", None if radius_m is None else float(radius_m)),
+        ):  # fmt: skip
+            object.__setattr__(self, name, held)
+
+    @property
+    def condition(self) -> Filter:
+        """The filter, and where a location is given also the distance from it."""
+        if self.location is None or self.radius_m is None:
+            return self.filter
+        return all_of((self.filter, Near(LOCATION, self.location, self.radius_m)))
+
+    @classmethod
+    def from_json(cls, raw: str | bytes | Mapping[str, Any]) -> Subscription:
+        """Read a subscription from JSON text or an object of it."""
+        if isinstance(raw, str | bytes):
+            try:
+                raw = json.loads(raw)
+            except (ValueError, RecursionError) as error:
+                raise InvalidSubscription(f"the subscription is not JSON: {error}") from None
+        if not isinstance(raw, Mapping):
+            raise InvalidSubscription(
+                f"a subscription is a JSON object; {type(raw).__name__} was given"
+            )
+        unknown = [name for name in raw if name not in _FIELDS]
+        absent = [name for name in ("id", "filter") if name not in raw]
+        if unknown or absent:
+            trouble = f"the unknown field {unknown[0]!r}" if unknown else f"no {absent[0]!r}"
+            raise InvalidSubscription(
+                f"the subscription has {trouble}; expected {', '.join(sorted(_FIELDS))}"
+            )
+        try:
+            return cls(**raw)
+        except InvalidSubscription:
+            raise
+        except TamisError as error:
+            raise InvalidSubscription(f"subscription {raw['id']!r}: {error}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The subscription as a JSON object, its filter in the JSON spelling."""
+        made: dict[str, Any] = {
+            "id": self.id, "filter": to_json(self.filter), "priority": self.priority,
+        }  # fmt: skip
+        if self.owner:
+            made["owner"] = self.owner
+        if self.delivery:
+            made["delivery"] = dict(self.delivery)
+        if self.location is not None:
+            made["location"] = [self.location.lon, self.location.lat]
+            made["radius_m"] = self.radius_m
+        return made
+
+
+def check_id(id: object) -> None:
+    """Raise InvalidSubscription unless the id is a non-empty text."""
+    if not isinstance(id, str) or not id:
+        raise InvalidSubscription(f"subscription id {id!r} is not a non-empty text")
+    if not id.isascii():
+        try:
+            id.encode()
+        except UnicodeEncodeError:
+            raise InvalidSubscription(f"subscription id {id!r} is not valid Unicode") from None
+
+
+def check_priority(priority: object, id: str) -> None:
+    """Raise InvalidSubscription unless the priority is a whole number from 0 to 9."""
+    is_whole = isinstance(priority, int) and not isinstance(priority, bool)
+    if not is_whole or not 0 <= priority <= LOWEST_PRIORITY:  # type: ignore[operator]
+        raise InvalidSubscription(
+            f"subscription {id!r}: priority {priority!r} is not a whole number from 0 (highest) "
+            f"to {LOWEST_PRIORITY}"
+        )
+
+
+def _check_place(id: str, location: Any, radius_m: Any) -> Point | None:
+    if (location is None) != (radius_m is None):
+        raise InvalidSubscription(
+            f"subscription {id!r}: location and radius_m go together; give both or neither"
+        )
+    if location is None:
+        return None
+    try:
+        place = location if isinstance(location, Point) else Point(*location)
+        Near(LOCATION, place, radius_m)
+    except (InvalidValue, TypeError, TamisError) as error:
+        raise InvalidSubscription(f"subscription {id!r}: {error}") from None
+    return place

@@ -1,0 +1,32 @@
+"""The values an attribute may hold, and what it means for one to cover another."""
+
+from tamis.values.attributes import Attributes, as_attributes
+from tamis.values.coverage import covers
+from tamis.values.encoding import value_from_json, value_to_json
+from tamis.values.kinds import Kind, Value, check_value, kind_of
+from tamis.values.numeric import Number, check_integer, numeric_text
+from tamis.values.ranges import Range
+from tamis.values.shapes import Point, Polygon, distance_m
+from tamis.values.timestamps import as_timestamp, parse_timestamp, timestamp_text
+
+__all__ = [
+    "Attributes",
+    "Kind",
+    "Number",
+    "Point",
+    "Polygon",
+    "Range",
+    "Value",
+    "as_attributes",
+    "as_timestamp",
+    "check_integer",
+    "check_value",
+    "covers",
+    "distance_m",
+    "kind_of",
+    "numeric_text",
+    "parse_timestamp",
+    "timestamp_text",
+    "value_from_json",
+    "value_to_json",
+]

@@ -1,0 +1,44 @@
+"""Numbers: int64 and float64, compared exactly."""
+
+from __future__ import annotations
+
+import re
+
+from tamis.errors import InvalidValue
+
+Number = int | float
+
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+
+# The number grammar of JSON. Leading zeros do not spell a number, so "007" stays text.
+_NUMERIC = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_LONGEST = 64
+
+
+def numeric_text(text: str) -> Number | None:
+    """The number a text spells in JSON's grammar, or None.
+
+    >>> numeric_text("2016"), numeric_text("-1.5e3"), numeric_text("007"), numeric_text("BMW")
+    (2016, -1500.0, None, None)
+
+    An integer outside int64 does not count as numeric: it could not be compared exactly.
+    """
+    if len(text) > _LONGEST:
+        return None
+    found = _NUMERIC.fullmatch(text)
+    if found is None:
+        return None
+    if found.group(1) or found.group(2):
+        return float(text)
+    number = int(text)
+    return number if INT64_MIN <= number <= INT64_MAX else None
+
+
+def check_integer(number: int) -> int:
+    """The number itself, or an InvalidValue if int64 cannot hold it."""
+    if INT64_MIN <= number <= INT64_MAX:
+        return number
+    digits = number.bit_length()
+    shown = str(number) if digits < 200 else f"an integer of {digits} bits"
+    raise InvalidValue(f"{shown} is outside int64 (-2^63 to 2^63-1); give it as a float or as text")

@@ -1,0 +1,191 @@
+"""Points and polygons on the plane of longitude and latitude, and distance on the globe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import shapely
+from shapely.geometry import MultiPolygon as _MultiPolygon
+from shapely.geometry import Polygon as _Polygon
+
+from tamis.errors import InvalidValue
+
+EARTH_RADIUS_M = 6_371_008.8  # mean radius of the IUGG
+
+Ring = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point (Vertex in the paper); x is the longitude, y the latitude.
+
+    >>> Point(37.6, 55.75).lat
+    55.75
+    """
+
+    lon: float
+    lat: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lon", _coordinate(self.lon))
+        object.__setattr__(self, "lat", _coordinate(self.lat))
+
+    @property
+    def is_place(self) -> bool:
+        """Whether the coordinates are a place on the globe, so that distance has a meaning."""
+        return abs(self.lon) <= 180 and abs(self.lat) <= 90
+
+
+def _coordinate(number: object) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise InvalidValue(f"{number!r} is not a coordinate; give a finite number")
+    if not math.isfinite(number):
+        raise InvalidValue(f"coordinate {number!r} is not finite")
+    return float(number)
+
+
+def distance_m(a: Point, b: Point) -> float:
+    """Great-circle distance in metres by the haversine formula on the mean radius.
+
+    >>> round(distance_m(Point(0, 0), Point(0, 1)))
+    111195
+    """
+    phi_a, phi_b = math.radians(a.lat), math.radians(b.lat)
+    across = math.sin((phi_b - phi_a) / 2) ** 2
+    along = math.sin(math.radians(b.lon - a.lon) / 2) ** 2
+    h = across + math.cos(phi_a) * math.cos(phi_b) * along
+    return 2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, h)))
+
+
+@dataclass(frozen=True, eq=False)
+class Polygon:
+    """A polygon, perhaps of several parts and with holes; its border belongs to it.
+
+    >>> square = Polygon([(0, 0), (2, 0), (2, 2), (0, 2)])
+    >>> square.contains(Point(2, 1)), square.contains(Point(2.1, 1))
+    (True, False)
+    """
+
+    geometry: _Polygon | _MultiPolygon = field(repr=False)
+
+    def __init__(self, shape: Ring | _Polygon | _MultiPolygon, holes: Sequence[Ring] = ()) -> None:
+        if isinstance(shape, _Polygon | _MultiPolygon):
+            geometry = shape
+        else:
+            geometry = _Polygon(_check_ring(shape), [_check_ring(hole) for hole in holes])
+        object.__setattr__(self, "geometry", _check_geometry(geometry))
+
+    @classmethod
+    def from_wkt(cls, text: str) -> Polygon:
+        """Read well-known text, ``POLYGON ((...))`` or ``MULTIPOLYGON (((...)))``."""
+        try:
+            geometry = shapely.from_wkt(text)
+        except shapely.errors.ShapelyError as error:
+            raise InvalidValue(f"{_short(text)} is not well-known text: {error}") from None
+        return cls(_as_polygonal(geometry, text))
+
+    @classmethod
+    def from_geojson(cls, shape: Mapping[str, Any]) -> Polygon:
+        """Read a GeoJSON object of type Polygon or MultiPolygon."""
+        kind, coordinates = shape.get("type"), shape.get("coordinates")
+        if kind not in ("Polygon", "MultiPolygon") or not isinstance(coordinates, Sequence):
+            raise InvalidValue(
+                f"{_short(str(dict(shape)))} is not a GeoJSON Polygon or MultiPolygon"
+            )
+        parts = [coordinates] if kind == "Polygon" else coordinates
+        polygons = [_polygon_of_rings(rings) for rings in parts]
+        return cls(polygons[0] if kind == "Polygon" else _MultiPolygon(polygons))
+
+    @property
+    def rings(self) -> list[list[list[tuple[float, float]]]]:
+        """Coordinates as part, then ring (the outer one first), then point."""
+        return [
+            [[(x, y) for x, y, *_ in ring.coords] for ring in (part.exterior, *part.interiors)]
+            for part in shapely.get_parts(self.geometry)
+        ]
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Smallest lon and lat, then greatest lon and lat."""
+        lon1, lat1, lon2, lat2 = self.geometry.bounds
+        return lon1, lat1, lon2, lat2
+
+    def contains(self, point: Point) -> bool:
+        """Whether the point lies inside or on the border."""
+        return bool(shapely.intersects_xy(self.geometry, point.lon, point.lat))
+
+    def to_geojson(self) -> dict[str, Any]:
+        """The GeoJSON object of this polygon."""
+        parts = [[[list(xy) for xy in ring] for ring in part] for part in self.rings]
+        if isinstance(self.geometry, _Polygon):
+            return {"type": "Polygon", "coordinates": parts[0]}
+        return {"type": "MultiPolygon", "coordinates": parts}
+
+    def to_wkt(self) -> str:
+        """Well-known text in which every coordinate reads back exactly."""
+        parts = [f"({', '.join(map(_ring_text, part))})" for part in self.rings]
+        if isinstance(self.geometry, _Polygon):
+            return f"POLYGON {parts[0]}"
+        return f"MULTIPOLYGON ({', '.join(parts)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polygon) and self.geometry.wkb == other.geometry.wkb
+
+    def __hash__(self) -> int:
+        return hash(self.geometry.wkb)
+
+    def __repr__(self) -> str:
+        return f"Polygon.from_wkt({self.to_wkt()!r})"
+
+
+def _ring_text(ring: Ring) -> str:
+    return "(" + ", ".join(f"{lon!r} {lat!r}" for lon, lat in ring) + ")"
+
+
+def _polygon_of_rings(rings: object) -> _Polygon:
+    if not isinstance(rings, Sequence) or isinstance(rings, str) or not rings:
+        raise InvalidValue("a polygon needs a list of rings, the outer one first")
+    outer, *holes = [_check_ring(ring) for ring in rings]
+    return _Polygon(outer, holes)
+
+
+def _check_ring(ring: object) -> list[tuple[float, float]]:
+    if not isinstance(ring, Sequence) or isinstance(ring, str):
+        raise InvalidValue(f"{_short(repr(ring))} is not a ring; give a list of (lon, lat)")
+    points = []
+    for pair in ring:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise InvalidValue(f"{_short(repr(pair))} is not a point of a ring; give (lon, lat)")
+        points.append((_coordinate(pair[0]), _coordinate(pair[1])))
+    if len(set(points)) < 3:
+        raise InvalidValue(f"a ring of {len(set(points))} different points; it needs at least 3")
+    return points
+
+
+def _as_polygonal(geometry: object, text: str) -> _Polygon | _MultiPolygon:
+    if isinstance(geometry, _Polygon | _MultiPolygon):
+        return geometry
+    raise InvalidValue(f"{_short(text)} is not a POLYGON or MULTIPOLYGON")
+
+
+def _check_geometry(geometry: _Polygon | _MultiPolygon) -> _Polygon | _MultiPolygon:
+    if geometry.is_empty:
+        raise InvalidValue("the polygon is empty; give at least 3 points")
+    if geometry.has_z:
+        raise InvalidValue("the polygon has a third coordinate; give longitude and latitude only")
+    coordinates = shapely.get_coordinates(geometry)
+    if not bool((abs(coordinates) < math.inf).all()):
+        raise InvalidValue("the polygon has a coordinate that is not finite")
+    if not geometry.is_valid:
+        reason = shapely.is_valid_reason(geometry)
+        raise InvalidValue(f"the polygon is not valid: {reason}; its rings must not cross")
+    # A collection inside a polygon's place cannot occur; preparing makes later tests quick.
+    shapely.prepare(geometry)
+    return geometry
+
+
+def _short(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
