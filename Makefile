@@ -1,0 +1,53 @@
+# Every target does its own set-up. `make help` lists them.
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+ARGS ?=
+
+# The first Python that is 3.11 or newer; override with PYTHON=...
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; \
+	done || true)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast perf check format lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## make .venv (again only when the dependencies change)
+
+$(STAMP): pyproject.toml constraints.txt scripts/set_up.py
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer on PATH. Install one, or: make setup PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) scripts/set_up.py $(VENV)
+	@touch $@
+
+demo: $(STAMP) ## the car-ad example, then a few thousand subscriptions (ARGS=...)
+	@$(BIN)/tamis demo $(ARGS)
+
+test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
+	$(BIN)/python -m pytest $(ARGS)
+
+test-fast: $(STAMP) ## the tests that need no Spark
+	$(BIN)/python -m pytest -m "not spark and not perf" $(ARGS)
+
+perf: $(STAMP) ## the timed tests
+	$(BIN)/python -m pytest -m perf $(ARGS)
+
+check: $(STAMP) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## let ruff format and fix
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: $(STAMP) ## write constraints.txt anew: the newest versions that work together
+	$(BIN)/python scripts/lock.py
+
+clean: ## remove .venv and everything the tools leave behind
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

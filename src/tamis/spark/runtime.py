@@ -1,0 +1,86 @@
+"""Start Spark with the settings Tamis wants."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tamis.errors import MissingExtra
+from tamis.spark.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["session"]
+
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+
+def session(app_name: str = "tamis", **conf: object) -> SparkSession:
+    """Start a Spark session, or return the running one with ``conf`` applied to it.
+
+    Without further settings it runs on all cores of this machine, with as many shuffle partitions
+    as cores, reachable from this machine only, in UTC, without the web interface, and prints
+    errors only. Every setting of Spark can be given and wins over these::
+
+        session("nightly", **{"spark.driver.memory": "4g", "spark.ui.enabled": True})
+
+    Sets ``JAVA_HOME``, ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` in this process, which is
+    where Spark looks for them. Started by ``spark-submit``, the cluster decides on all of these
+    and only ``conf`` is applied.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingExtra(
+            f"Spark is not installed ({error}). Install it: pip install 'tamis[spark]'"
+        ) from error
+    settings = {key: _as_text(value) for key, value in conf.items()}
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit
+        settings = _own_settings(settings)
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        os.environ["JAVA_HOME"] = str(java_home())
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _own_settings(conf: dict[str, str]) -> dict[str, str]:
+    """Put Tamis's settings under the caller's."""
+    master = conf.get("spark.master", "local[*]")
+    java_options = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+    if given := conf.get("spark.driver.extraJavaOptions"):
+        java_options += f" {given}"
+    settings = {
+        "spark.master": master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if cores := _local_cores(master):
+        # Also lets Spark start on a machine whose own name does not resolve.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings["spark.sql.shuffle.partitions"] = str(cores)
+    return {**settings, **conf, "spark.driver.extraJavaOptions": java_options}
+
+
+def _local_cores(master: str) -> int | None:
+    """Return how many cores a local master uses; ``None`` for a cluster.
+
+    >>> _local_cores("local[3]"), _local_cores("local"), _local_cores("yarn")
+    (3, 1, None)
+    """
+    if master == "local":
+        return 1
+    found = re.match(r"local\[(\*|\d+)", master)
+    if found is None:
+        return None
+    return len(os.sched_getaffinity(0)) if found[1] == "*" else int(found[1])
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

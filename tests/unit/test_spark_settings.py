@@ -1,0 +1,54 @@
+"""The settings a Spark session starts with; nothing is started here."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tamis.spark.runtime import _as_text, _local_cores, _own_settings
+
+
+@pytest.fixture(autouse=True)
+def local_ip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have ``SPARK_LOCAL_IP``, which the settings may add, put back afterwards."""
+    monkeypatch.setenv("SPARK_LOCAL_IP", "")
+    monkeypatch.delenv("SPARK_LOCAL_IP")
+
+
+def test_defaults() -> None:
+    settings = _own_settings({})
+    assert settings["spark.master"] == "local[*]"
+    assert settings["spark.sql.shuffle.partitions"] == str(len(os.sched_getaffinity(0)))
+    assert settings["spark.ui.enabled"] == "false"
+    assert settings["spark.sql.session.timeZone"] == "UTC"
+    assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
+
+
+def test_caller_wins() -> None:
+    conf = {"spark.ui.enabled": "true", "spark.sql.shuffle.partitions": "7", "spark.x": "y"}
+    assert _own_settings(conf).items() >= conf.items()
+
+
+def test_java_options_of_the_caller_come_last() -> None:
+    options = _own_settings({"spark.driver.extraJavaOptions": "-Dmine=1"})
+    assert options["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:")
+    assert options["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
+
+
+def test_cluster_keeps_its_own_partitions_and_address() -> None:
+    settings = _own_settings({"spark.master": "spark://somewhere:7077"})
+    assert "spark.sql.shuffle.partitions" not in settings
+    assert "SPARK_LOCAL_IP" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"),
+    [("local", 1), ("local[3]", 3), ("local[3,2]", 3), ("yarn", None), ("k8s://local[2]", None)],
+)
+def test_cores_of_a_master(master: str, cores: int | None) -> None:
+    assert _local_cores(master) == cores
+
+
+def test_values_are_written_as_spark_reads_them() -> None:
+    assert [_as_text(value) for value in (True, False, 3, "4g")] == ["true", "false", "3", "4g"]
