@@ -2,60 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.errors import InvalidSubscription
-from tamis.language.tree import InRange, all_of
-from tamis.model import Subscription
-from tamis.model.subscription import DEFAULT_PRIORITY
-from tamis.values import Range
+from tamis.errors import DuplicateSubscription, InvalidSubscription
+from tamis.index.texts import Counted, Stored
+from tamis.kernels.scan import Boxes, Constraints
+from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
-def subscriptions_of_boxes(
-    attributes: Sequence[str],
+class CheckedBoxes(NamedTuple):
+    """N boxes: closed bounds, which of them were open, ids and priorities."""
+
+    bounds: Constraints | Boxes
+    opened: npt.NDArray[np.uint8]
+    ids: Counted | Stored
+    priority: npt.NDArray[np.uint8]
+
+
+def check_boxes(
+    n_attributes: int,
     low: npt.ArrayLike,
     high: npt.ArrayLike,
     ids: Sequence[str] | None,
     low_open: npt.ArrayLike | None,
     high_open: npt.ArrayLike | None,
     priority: npt.ArrayLike | None,
-) -> Iterator[Subscription]:
-    """A subscription a row; a NaN bound does not bound, and a box without bounds accepts all."""
-    lows = np.asarray(low, dtype=np.float64)
-    shape = (lows.shape[0] if lows.ndim == 2 else -1, len(attributes))
-    highs = np.asarray(high, dtype=np.float64)
-    opens = [
-        np.zeros(shape, dtype=bool) if flags is None else np.asarray(flags, dtype=bool)
-        for flags in (low_open, high_open)
-    ]
-    given = {"low": lows, "high": highs, "low_open": opens[0], "high_open": opens[1]}
+) -> CheckedBoxes:
+    """Check everything, and turn open ends into closed ones: the next float64 further in."""
+    lows, highs = np.array(low, np.float64), np.array(high, np.float64)
+    shape = (lows.shape[0] if lows.ndim == 2 else -1, n_attributes)
+    low_opened, high_opened = _flags(low_open, shape), _flags(high_open, shape)
+    given = {"low": lows, "high": highs, "low_open": low_opened, "high_open": high_opened}
     for name, array in given.items():
         if array.shape != shape:
             raise InvalidSubscription(
-                f"{name} has shape {array.shape}; expected (N, {len(attributes)}), a column an "
+                f"{name} has shape {array.shape}; expected (N, {n_attributes}), a column an "
                 "attribute, the same N for all"
             )
-    n_boxes = shape[0]
-    names = [str(row) for row in range(n_boxes)] if ids is None else list(ids)
-    levels = np.full(n_boxes, DEFAULT_PRIORITY) if priority is None else np.asarray(priority)
-    if len(names) != n_boxes or levels.shape != (n_boxes,):
-        raise InvalidSubscription(
-            f"{len(names)} ids and {levels.shape} priorities for {n_boxes} boxes; expected one each"
-        )
-    for row in range(n_boxes):
-        parts = [
-            InRange(name, _range(lows[row, m], highs[row, m], opens[0][row, m], opens[1][row, m]))
-            for m, name in enumerate(attributes)
-            if not (np.isnan(lows[row, m]) and np.isnan(highs[row, m]))
-        ]
-        yield Subscription(names[row], all_of(parts), int(levels[row]))
-
-
-def _range(low: float, high: float, low_open: bool, high_open: bool) -> Range:
-    ends = ("(" if low_open else "[") + (")" if high_open else "]")
-    return Range(
-        None if np.isnan(low) else float(low), None if np.isnan(high) else float(high), ends
+    is_free = np.isnan(lows) & np.isnan(highs)
+    low_opened, high_opened = low_opened & ~np.isnan(lows), high_opened & ~np.isnan(highs)
+    if (low_opened & (lows == np.inf)).any() or (high_opened & (highs == -np.inf)).any():
+        raise InvalidSubscription("a box is open at the far infinity and holds nothing; leave it out")
+    np.copyto(lows, -np.inf, where=np.isnan(lows))
+    np.copyto(highs, np.inf, where=np.isnan(highs))
+    np.nextafter(lows, np.inf, out=lows, where=low_opened)
+    np.nextafter(highs, -np.inf, out=highs, where=high_opened)
+    return CheckedBoxes(
+        _bounds(lows, highs, is_free),
+        _pack(low_opened, high_opened, ~is_free),
+        _check_ids(ids, shape[0]),
+        _check_priority(priority, shape[0]),
     )
+
+
+def _flags(given: npt.ArrayLike | None, shape: tuple[int, int]) -> Flags:
+    if given is None:
+        return np.zeros((max(0, shape[0]), shape[1]), np.bool_)
+    return np.asarray(given, np.bool_)
+
+
+def _bounds(low: Floats, high: Floats, is_free: Flags) -> Constraints | Boxes:
+    if not is_free.any():
+        columns = np.arange(low.shape[1], dtype=np.int32)
+        return Boxes(columns, np.stack([low, high], axis=2))
+    kept = ~is_free
+    start = np.zeros(len(low) + 1, np.int64)
+    np.cumsum(kept.sum(axis=1), out=start[1:])
+    return Constraints(start, np.nonzero(kept)[1].astype(np.int32), low[kept], high[kept])
+
+
+def _pack(low_opened: Flags, high_opened: Flags, kept: Flags) -> npt.NDArray[np.uint8]:
+    if not low_opened.any() and not high_opened.any():
+        return np.zeros(0, np.uint8)
+    return np.packbits(np.stack([low_opened[kept], high_opened[kept]], axis=1).ravel())
+
+
+def _check_ids(ids: Sequence[str] | None, n_boxes: int) -> Counted | Stored:
+    if ids is None:
+        return Counted(n_boxes)
+    if len(ids) != n_boxes:
+        raise InvalidSubscription(f"{len(ids)} ids for {n_boxes} boxes; expected one each")
+    if any(not isinstance(id, str) or not id for id in ids):
+        raise InvalidSubscription("an id is not a non-empty text; every subscription needs one")
+    try:
+        return Stored.of(ids)
+    except UnicodeEncodeError as error:
+        raise InvalidSubscription(f"an id is not valid Unicode: {error}") from None
+    except ValueError as error:
+        raise DuplicateSubscription(f"the id {str(error)!r} is given twice") from None
+
+
+def _check_priority(priority: npt.ArrayLike | None, n_boxes: int) -> npt.NDArray[np.uint8]:
+    if priority is None:
+        return np.full(n_boxes, DEFAULT_PRIORITY, np.uint8)
+    levels = np.asarray(priority)
+    if levels.shape != (n_boxes,) or levels.dtype.kind not in "iu":
+        raise InvalidSubscription(
+            f"priority has shape {levels.shape} and type {levels.dtype}; expected a whole number "
+            f"for each of {n_boxes} boxes"
+        )
+    if n_boxes and (levels.min() < 0 or levels.max() > LOWEST_PRIORITY):
+        raise InvalidSubscription(
+            f"priorities from {levels.min()} to {levels.max()}; expected 0 (highest) to "
+            f"{LOWEST_PRIORITY}"
+        )
+    return levels.astype(np.uint8)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +12,21 @@ import pyarrow as pa
 
 from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription
 from tamis.index import snapshot
-from tamis.index.boxes import subscriptions_of_boxes
-from tamis.index.homes import Home, Homes, homes_of
+from tamis.index.archive import Archive, BoxBase
+from tamis.index.blocks import build_box_blocks
+from tamis.index.boxes import check_boxes
+from tamis.index.columns import NUMBER, Columns
+from tamis.index.compaction import Parts, compact
+from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
-from tamis.language import Conjunction, Explanation, Filter, explain, normal_form
-from tamis.language.evaluate import HasAttributes, accepts, attributes_of
+from tamis.index.revision import Check, check_of
+from tamis.index.rows import Rows
+from tamis.index.slots import Slot, sharing_key, slots_of
+from tamis.index.texts import Texts
+from tamis.language import Conjunction, Explanation, explain, normal_form
+from tamis.language.evaluate import HasAttributes, attributes_of
 from tamis.model import Schema, Subscription, attributes_of_batch
 from tamis.values import Attributes
-
-
-@dataclass(slots=True)
-class _Shared:
-    """A filter, and everybody who saved it."""
-
-    conjunctions: tuple[Conjunction, ...]
-    homes: tuple[Home, ...]
-    priority_of: dict[str, int] = field(default_factory=dict)
-
-    def holds_for(self, attributes: Attributes) -> bool:
-        return any(
-            all(accepts(one.predicate, attributes) != one.negated for one in conjunction)
-            for conjunction in self.conjunctions
-        )
 
 
 class Index:
@@ -48,14 +39,22 @@ class Index:
     ['s1', 's2']
     >>> index.match_batch({"price": [4000, 6000]})[0]
     ['s2']
+
+    Any number of threads may match while one changes the subscriptions: a match sees all of a
+    change or nothing of it, and is never blocked.
     """
 
     def __init__(self, schema: Schema | Mapping[str, Any] | None = None) -> None:
         self.schema = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
-        self._subscriptions: dict[str, Subscription] = {}
-        self._shared: dict[Filter, _Shared] = {}
-        self._homes = Homes()
-        self._lock = threading.RLock()
+        self._columns = Columns()
+        self._engine = Engine()
+        self._ids = Texts()
+        self._archive = Archive()
+        self._leader_of_follower: dict[int, int] = {}
+        self._leader_of_key: dict[Hashable, int] = {}
+        self._key_of_leader: dict[int, Hashable] = {}
+        self._check_of_leader: dict[int, Check] = {}
+        self._n_living = 0
 
     # -- saving subscriptions
 
@@ -66,64 +65,57 @@ class Index:
     def add_many(self, subscriptions: Iterable[Subscription] | pa.Table) -> None:
         """Save many: any iterable, or an Arrow table (id, filter, priority). All or nothing."""
         given = list(_subscriptions_in(subscriptions))
-        compiled = [self._compile(one) for one in given]
-        with self._lock:
+        normal = [self._normal_form(one) for one in given]
+        with self._engine.lock:
             seen = set()
             for one in given:
-                if one.id in self._subscriptions or one.id in seen:
+                if one.id in seen or one.id in self:
                     raise DuplicateSubscription(
                         f"the id {one.id!r} is taken; use update() to change a subscription"
                     )
                 seen.add(one.id)
-            for one, conjunctions in zip(given, compiled, strict=True):
+            for one, conjunctions in zip(given, normal, strict=True):
                 self._insert(one, conjunctions)
+            self._engine.publish()
 
     def update(self, subscription: Subscription) -> None:
         """Replace the subscription of the same id, which must exist."""
-        conjunctions = self._compile(subscription)
-        with self._lock:
-            self.remove(subscription.id)
+        conjunctions = self._normal_form(subscription)
+        with self._engine.lock:
+            self._bury(self._living_row(subscription.id))
             self._insert(subscription, conjunctions)
+            self._engine.publish()
 
     def remove(self, id: str) -> None:
         """Forget a subscription, which must exist."""
-        with self._lock:
-            subscription = self[id]
-            del self._subscriptions[id]
-            condition = subscription.condition
-            shared = self._shared[condition]
-            del shared.priority_of[id]
-            if not shared.priority_of:
-                del self._shared[condition]
-                for home in shared.homes:
-                    self._homes.drop(home, builtin_id(shared))
+        with self._engine.lock:
+            self._bury(self._living_row(id))
+            self._engine.publish()
 
     def __getitem__(self, id: str) -> Subscription:
-        try:
-            return self._subscriptions[id]
-        except KeyError:
-            raise UnknownSubscription(f"no subscription {id!r} in the index") from None
+        return self._subscription(self._living_row(id))
 
     def __contains__(self, id: object) -> bool:
-        return id in self._subscriptions
+        row = self._ids.number_of(id) if isinstance(id, str) else -1
+        return row >= 0 and self._engine.is_alive(row)
 
     def __len__(self) -> int:
-        return len(self._subscriptions)
+        return self._n_living
 
     # -- matching
 
     def match(self, event: HasAttributes | Mapping[str, Any]) -> list[str]:
         """The ids of the subscriptions the event satisfies, highest priority first."""
-        return [id for _, id in self._match(attributes_of(event))]
+        return self._ids.texts_of(self._match(self._engine.state, attributes_of(event)))
 
     def match_batch(self, events: Any) -> MatchSet:
         """Match an Arrow table, a pandas frame, a dict of arrays, or a list of dicts or Events."""
-        matches = [self._match(attributes) for attributes in attributes_of_batch(events)]
-        offsets = np.zeros(len(matches) + 1, dtype=np.int64)
-        np.cumsum([len(found) for found in matches], out=offsets[1:])
-        flat = [pair for found in matches for pair in found]
-        priorities = np.array([priority for priority, _ in flat], dtype=np.int8)
-        return MatchSet(offsets, [id for _, id in flat], priorities)
+        state = self._engine.state
+        found = [self._match(state, attributes).copy() for attributes in attributes_of_batch(events)]
+        offsets = np.zeros(len(found) + 1, dtype=np.int64)
+        np.cumsum([len(rows) for rows in found], out=offsets[1:])
+        rows = np.concatenate(found) if found else np.zeros(0, np.int32)
+        return MatchSet(offsets, rows, state.rows.priority[rows], self._ids.texts_of)
 
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or does not, clause by clause."""
@@ -133,16 +125,13 @@ class Index:
 
     def save(self, path: str | Path) -> None:
         """Write the index to a new directory."""
-        with self._lock:
-            snapshot.write(Path(path), list(self._subscriptions.values()), self.schema)
+        snapshot.write(Path(path), self._parts(), self.schema)
 
     @classmethod
     def open(cls, path: str | Path) -> Index:
         """Open an index that was saved."""
-        subscriptions, schema = snapshot.read(Path(path))
-        index = cls(schema)
-        index.add_many(subscriptions)
-        return index
+        parts, schema = snapshot.read(Path(path))
+        return cls._of(parts, schema)
 
     # -- bulk
 
@@ -164,15 +153,41 @@ class Index:
         >>> index.match({"x": 1})
         ['a']
         """
-        index = cls()
-        index.add_many(
-            subscriptions_of_boxes(attributes, low, high, ids, low_open, high_open, priority)
-        )
-        return index
+        names = list(attributes)
+        if len(set(names)) < len(names):
+            raise InvalidSubscription(f"the attributes {names} are not all different")
+        boxes = check_boxes(len(names), low, high, ids, low_open, high_open, priority)
+        columns = Columns()
+        for name in names:
+            columns.column(name, NUMBER)
+        rows = Rows.of_priorities(boxes.priority)
+        archive = Archive([BoxBase(tuple(names), boxes.bounds, boxes.opened)])
+        blocks = build_box_blocks(boxes.bounds)
+        return cls._of(Parts(columns, rows, blocks, Texts(boxes.ids), archive, {}), None)
 
     # -- inside
 
-    def _compile(self, subscription: Subscription) -> tuple[Conjunction, ...]:
+    @classmethod
+    def _of(cls, parts: Parts, schema: Schema | None) -> Index:
+        index = cls(schema)
+        index._columns, index._ids, index._archive = parts.columns, parts.ids, parts.archive
+        index._engine = Engine(parts.rows, parts.blocks)
+        index._leader_of_follower = parts.leader_of_follower
+        index._n_living = parts.rows.n_rows
+        return index
+
+    def _parts(self) -> Parts:
+        """All that the index is, without the dead."""
+        with self._engine.lock:
+            self._engine.wait_for_merging()
+            rows, table = self._engine.dump()
+            parts = Parts(
+                self._columns, rows, self._engine.state.blocks, self._ids, self._archive,
+                self._leader_of_follower,
+            )  # fmt: skip
+            return parts if table is None else compact(parts, table)
+
+    def _normal_form(self, subscription: Subscription) -> tuple[Conjunction, ...]:
         if not isinstance(subscription, Subscription):
             raise InvalidSubscription(
                 f"{type(subscription).__name__} is not a Subscription; make one: Subscription(id, "
@@ -185,31 +200,58 @@ class Index:
         return normal_form(condition, is_single=self.schema.is_single)
 
     def _insert(self, subscription: Subscription, conjunctions: tuple[Conjunction, ...]) -> None:
-        condition = subscription.condition
-        shared = self._shared.get(condition)
-        if shared is None:
-            homes = tuple(dict.fromkeys(home for one in conjunctions for home in homes_of(one)))
-            shared = self._shared[condition] = _Shared(conjunctions, homes)
-            for home in homes:
-                self._homes.put(home, builtin_id(shared), shared)
-        shared.priority_of[subscription.id] = subscription.priority
-        self._subscriptions[subscription.id] = subscription
+        slots: list[Slot] = []
+        for conjunction in conjunctions:
+            slots.extend(slots_of(conjunction, self._columns))
+        key = sharing_key(slots, subscription.condition)
+        leader = self._leader_of_key.get(key, -1)
+        if leader >= 0:
+            row = self._engine.share(leader, subscription.priority)
+        else:
+            row = leader = self._engine.add(slots, subscription.priority)
+            self._leader_of_key[key] = leader
+            self._key_of_leader[leader] = key
+        if row != leader:
+            self._leader_of_follower[row] = leader
+        self._ids.append(subscription.id)
+        self._archive.append(subscription)
+        self._n_living += 1
 
-    def _match(self, attributes: Attributes) -> list[tuple[int, str]]:
+    def _bury(self, row: int) -> None:
+        leader = self._leader_of_follower.get(row, row)
+        self._engine.bury(row, leader)
+        self._n_living -= 1
+        if self._engine.chain_is_dead(leader):
+            key = self._key_of_leader.pop(leader, None)
+            if key is not None:
+                del self._leader_of_key[key]
+            self._check_of_leader.pop(leader, None)
+
+    def _subscription(self, row: int) -> Subscription:
+        if row >= self._archive.n_base:
+            return self._archive.recent[row - self._archive.n_base]
+        (id,) = self._ids.texts_of(np.array([row], np.int32))
+        return self._archive.subscription(row, id, int(self._engine.state.rows.priority[row]))
+
+    def _living_row(self, id: str) -> int:
+        row = self._ids.number_of(id)
+        if row < 0 or not self._engine.is_alive(row):
+            raise UnknownSubscription(f"no subscription {id!r} in the index")
+        return row
+
+    def _match(self, state: State, attributes: Attributes) -> npt.NDArray[np.int32]:
         if self.schema is not None:
             self.schema.check_event(attributes)
-        found: list[tuple[int, str]] = []
-        with self._lock:
-            visited = {builtin_id(one): one for one in self._homes.visited_by(attributes)}
-            for shared in visited.values():
-                assert isinstance(shared, _Shared)
-                if shared.holds_for(attributes):
-                    found.extend((p, id) for id, p in shared.priority_of.items())
-        found.sort(key=lambda pair: pair[0])
-        return found
+        return self._engine.match(state, self._columns.encode(attributes), self._asker(attributes))
 
+    def _asker(self, attributes: Attributes) -> Callable[[int], bool]:
+        def ask(leader: int) -> bool:
+            check = self._check_of_leader.get(leader)
+            if check is None:
+                check = self._check_of_leader[leader] = check_of(self._subscription(leader).condition)
+            return check(attributes)
 
-builtin_id = id
+        return ask
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:

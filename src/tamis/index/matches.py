@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
 class MatchSet:
     """The matches of a batch: event e matched ``ids[offsets[e]:offsets[e + 1]]``.
 
-    Each event's ids are unique and come highest priority first.
+    Each event's ids are unique and come highest priority first. ``rows`` are the numbers the
+    index gave the subscriptions; their ids are looked up when first asked for.
     """
 
-    offsets: npt.NDArray[np.int64]
-    ids: Sequence[str]
-    priorities: npt.NDArray[np.int8]
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int32],
+        priorities: npt.NDArray[np.uint8],
+        ids_of: Callable[[npt.NDArray[np.int32]], list[str]],
+    ) -> None:
+        self.offsets = offsets
+        self.rows = rows
+        self.priorities = priorities
+        self._ids_of = ids_of
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The id of every match."""
+        return self._ids_of(self.rows)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -29,15 +42,18 @@ class MatchSet:
         if not -len(self) <= event < len(self):
             raise IndexError(f"event {event} of a batch of {len(self)}")
         event %= len(self)
-        return list(self.ids[self.offsets[event] : self.offsets[event + 1]])
+        return self.ids[self.offsets[event] : self.offsets[event + 1]]
 
     def __iter__(self) -> Iterator[list[str]]:
         return (self[event] for event in range(len(self)))
 
+    def __repr__(self) -> str:
+        return f"<MatchSet of {self.n_matches} matches for {len(self)} events>"
+
     @property
     def n_matches(self) -> int:
         """How many matches there are in all."""
-        return len(self.ids)
+        return len(self.rows)
 
     def to_arrow(self) -> pa.Table:
         """A table with a row a match: event (position in the batch), subscription_id, priority."""

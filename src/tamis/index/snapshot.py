@@ -1,26 +1,38 @@
-"""Index files: a directory with a manifest and the subscriptions."""
+"""Index files: a directory of a manifest and arrays, written once, memory-mapped ever after.
+
+    manifest.json     format, columns, schema, what kind each part is of
+    <name>.npy        an array a file; a name says where the array belongs
+"""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import numpy as np
+import numpy.typing as npt
 
-from tamis.errors import SnapshotError, TamisError
-from tamis.model import Schema, Subscription
+from tamis.errors import SnapshotError
+from tamis.index.archive import Archive, Base, BoxBase, TextBase
+from tamis.index.blocks import Block, block_of
+from tamis.index.columns import Columns
+from tamis.index.compaction import Parts
+from tamis.index.rows import Rows
+from tamis.index.texts import Counted, Stored, Texts
+from tamis.kernels.emit import RowTable
+from tamis.kernels.scan import Boxes, Constraints
+from tamis.kernels.tests import Tests
+from tamis.model import Schema
 
-FORMAT = 1
+FORMAT = 2
 
 _MANIFEST = "manifest.json"
-_SUBSCRIPTIONS = "subscriptions.parquet"
+Array = npt.NDArray[Any]
 
 
-def write(path: Path, subscriptions: Iterable[Subscription], schema: Schema | None) -> None:
+def write(path: Path, parts: Parts, schema: Schema | None) -> None:
     """Write a directory that appears whole or not at all."""
     if path.exists():
         raise SnapshotError(f"{path} exists; snapshots are never overwritten, give a new path")
@@ -29,35 +41,162 @@ def write(path: Path, subscriptions: Iterable[Subscription], schema: Schema | No
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as made:
             whole = Path(made) / "whole"
             whole.mkdir()
-            rows = [json.dumps(one.to_json(), ensure_ascii=False) for one in subscriptions]
-            table = pa.table({"subscription": pa.array(rows, pa.string())})
-            pq.write_table(table, whole / _SUBSCRIPTIONS)
-            manifest = {
-                "format": FORMAT,
-                "n_subscriptions": len(rows),
-                "schema": None if schema is None else schema.to_json(),
-            }
-            (whole / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+            _Writer(whole).write(parts, schema)
             whole.rename(path)
     except OSError as error:
         raise SnapshotError(f"cannot write the index to {path}: {error}") from error
 
 
-def read(path: Path) -> tuple[list[Subscription], Schema | None]:
-    """The subscriptions and the schema of a snapshot."""
+def read(path: Path) -> tuple[Parts, Schema | None]:
+    """The parts of an index, memory-mapped, and its schema."""
     manifest = _read_manifest(path)
     try:
-        rows = pq.read_table(path / _SUBSCRIPTIONS).column("subscription").to_pylist()
-        subscriptions = [Subscription.from_json(row) for row in rows]
-    except (OSError, pa.ArrowException, KeyError, TamisError) as error:
+        parts = _Reader(path, manifest).read()
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"the index at {path} is damaged: {error}") from error
-    if len(subscriptions) != manifest["n_subscriptions"]:
-        raise SnapshotError(
-            f"the index at {path} holds {len(subscriptions)} subscriptions, its manifest says "
-            f"{manifest['n_subscriptions']}; it is damaged"
+    return parts, None if manifest["schema"] is None else Schema(manifest["schema"])
+
+
+class _Writer:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, parts: Parts, schema: Schema | None) -> None:
+        rows = parts.rows
+        for name, array in rows.table._asdict().items():
+            self._save(f"rows.{name}", array)
+        followers = np.array(list(parts.leader_of_follower.items()), np.int32).reshape(-1, 2)
+        self._save("followers", followers)
+        manifest = {
+            "format": FORMAT,
+            "n_rows": rows.n_rows,
+            "schema": None if schema is None else schema.to_json(),
+            "columns": parts.columns.names,
+            "ids": self._texts("ids", parts.ids),
+            "dictionaries": [
+                {"attribute": attribute, "length": length, **self._texts(f"codes.{i}", texts)}
+                for i, (attribute, length, texts) in enumerate(parts.columns.dictionaries())
+            ],
+            "blocks": [self._block(f"block.{i}", block) for i, block in enumerate(parts.blocks)],
+            "archive": self._archive(parts),
+        }
+        (self.path / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+
+    def _save(self, name: str, array: Array) -> None:
+        np.save(self.path / f"{name}.npy", array)
+
+    def _texts(self, name: str, texts: Texts) -> dict[str, Any]:
+        base = texts.stored()
+        for part, array in base.arrays().items():
+            self._save(f"{name}.{part}", array)
+        return {"name": name, "n": base.n, "is_counted": isinstance(base, Counted)}
+
+    def _block(self, name: str, block: Block) -> dict[str, Any]:
+        arrays = {
+            **{f"bounds.{part}": array for part, array in block.bounds._asdict().items()},
+            **{f"tests.{part}": array for part, array in block.tests._asdict().items()},
+            "rows": block.row_of_slot,
+            **{f"own.{part}": array for part, array in block.arrays().items()},
+        }
+        for part, array in arrays.items():
+            self._save(f"{name}.{part}", array)
+        return {
+            "name": name,
+            "kind": block.kind,
+            "is_boxes": isinstance(block.bounds, Boxes),
+            "own": list(block.arrays()),
+        }
+
+    def _archive(self, parts: Parts) -> dict[str, Any]:
+        archive = parts.archive
+        if archive.recent:
+            archive = archive.stored(np.arange(len(archive), dtype=np.int32))
+        if archive.places is not None:
+            self._save("places", archive.places)
+        bases = []
+        for i, base in enumerate(archive.bases):
+            bases.append({"name": f"base.{i}", **self._base(f"base.{i}", base, parts.blocks)})
+        return {"bases": bases, "has_places": archive.places is not None}
+
+    def _base(self, name: str, base: Base, blocks: Any) -> dict[str, Any]:
+        for part, array in base.arrays().items():
+            self._save(f"{name}.{part}", array)
+        if not isinstance(base, BoxBase):
+            return {"kind": base.kind}
+        # Boxes are mostly still those of a block, and then not written twice.
+        for i, block in enumerate(blocks):
+            if block.bounds is base.bounds:
+                return {"kind": base.kind, "attributes": base.attributes, "block": i}
+        for part, array in base.bounds._asdict().items():
+            self._save(f"{name}.bounds.{part}", array)
+        is_boxes = isinstance(base.bounds, Boxes)
+        return {"kind": base.kind, "attributes": base.attributes, "is_boxes": is_boxes}
+
+
+class _Reader:
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self.path, self.manifest = path, manifest
+
+    def read(self) -> Parts:
+        manifest = self.manifest
+        # Deaths and flags are written to: their pages are copied when that happens.
+        table = RowTable(*(self._load(f"rows.{name}", "c") for name in RowTable._fields))
+        blocks = [self._block(held) for held in manifest["blocks"]]
+        codes = {
+            (held["attribute"], held["length"]): self._texts(held)
+            for held in manifest["dictionaries"]
+        }
+        names = [(str(attribute), int(lane)) for attribute, lane in manifest["columns"]]
+        followers = {int(row): int(leader) for row, leader in self._load("followers")}
+        return Parts(
+            Columns.of(names, codes),
+            Rows(table, int(manifest["n_rows"])),
+            blocks,
+            self._texts(manifest["ids"]),
+            self._archive(manifest["archive"], blocks),
+            followers,
         )
-    schema = manifest["schema"]
-    return subscriptions, None if schema is None else Schema(schema)
+
+    def _load(self, name: str, mode: str = "r") -> Array:
+        file = self.path / f"{name}.npy"
+        # Files without elements cannot be mapped.
+        array: Array = np.load(file, mmap_mode=mode if file.stat().st_size > 128 else None)  # type: ignore[arg-type]
+        # A plain array over the mapping: np.memmap objects are slower to hand to kernels.
+        return np.asarray(array)
+
+    def _texts(self, held: dict[str, Any]) -> Texts:
+        if held["is_counted"]:
+            return Texts(Counted(held["n"]))
+        return Texts(
+            Stored(*(self._load(f"{held['name']}.{part}") for part in ("letters", "offsets", "table")))
+        )
+
+    def _bounds(self, name: str, is_boxes: bool) -> Constraints | Boxes:
+        kind = Boxes if is_boxes else Constraints
+        return kind(*(self._load(f"{name}.bounds.{part}") for part in kind._fields))
+
+    def _block(self, held: dict[str, Any]) -> Block:
+        name = held["name"]
+        bounds = self._bounds(name, held["is_boxes"])
+        tests = Tests(*(self._load(f"{name}.tests.{part}") for part in Tests._fields))
+        own = {part: self._load(f"{name}.own.{part}") for part in held["own"]}
+        return block_of(held["kind"], bounds, self._load(f"{name}.rows"), tests, own)
+
+    def _archive(self, held: dict[str, Any], blocks: list[Block]) -> Archive:
+        bases: list[Base] = []
+        for one in held["bases"]:
+            name = one["name"]
+            if one["kind"] == "texts":
+                bases.append(TextBase(self._load(f"{name}.letters"), self._load(f"{name}.offsets")))
+                continue
+            bounds = (
+                blocks[one["block"]].bounds
+                if "block" in one
+                else self._bounds(name, one["is_boxes"])
+            )
+            opened = self._load(f"{name}.opened")
+            bases.append(BoxBase(tuple(one["attributes"]), bounds, opened))
+        return Archive(bases, self._load("places") if held["has_places"] else None)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -69,9 +208,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise SnapshotError(f"the manifest of {path} cannot be read: {error}") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
         raise SnapshotError(f"the manifest of {path} does not say its format; it is damaged")
-    if manifest["format"] > FORMAT:
+    if manifest["format"] != FORMAT:
+        what = "upgrade Tamis" if manifest["format"] > FORMAT else "save the index anew"
         raise SnapshotError(
-            f"the index at {path} has format {manifest['format']}; this Tamis reads up to "
-            f"{FORMAT}, upgrade it"
+            f"the index at {path} has format {manifest['format']}; this Tamis reads {FORMAT}, {what}"
         )
     return manifest

@@ -1,0 +1,298 @@
+"""Columns: an event as numbers, one column for each attribute and lane of test.
+
+A *lane* is a kind of test that values can be put to: ``price < 3300`` reads the number lane
+of ``price``, ``brand = 'x'`` the text lane of ``brand``. In every lane a constraint is an
+interval of float64 and a value is a float64, so that one engine serves all kinds:
+
+    lane        a value in it                             NaN when
+    number      the number (also one spelled by a text)   there is none
+    time        microseconds since 1970                   there is none
+    text        the text's code, -1 if nobody asks for it there is no text
+    boolean     0 or 1                                    there is none
+    lon, lat    the coordinates of a point                there is none
+    present     0                                         the attribute is missing
+    prefix n    the code of the text's first n letters    no text is that long
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.index.texts import Texts
+from tamis.values import Attributes, Point, Range, Value, numeric_text, parse_timestamp
+
+Vector = npt.NDArray[np.float64]
+
+NUMBER, TIME, TEXT, BOOLEAN, LON, LAT, PRESENT = range(7)
+PREFIX = 7  # plus the number of letters
+
+_EXACT = 2**53
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def micros_of(moment: datetime) -> int:
+    """Microseconds since 1970, exactly."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def is_exact(number: int | float) -> bool:
+    """Whether float64 holds the number as it is."""
+    if type(number) is float or -_EXACT <= number <= _EXACT:
+        return True
+    return int(float(number)) == number
+
+
+@dataclass(slots=True)
+class _Lanes:
+    """The columns of one attribute: a column a lane, -1 where nobody asks."""
+
+    columns: list[int] = field(default_factory=lambda: [-1] * PREFIX)
+    codes: Texts = field(default_factory=Texts)
+    prefixes: dict[int, tuple[int, Texts]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Encoded:
+    """An event as numbers.
+
+    A plain event has one exactly held value in each column: ``vector`` says it all. Otherwise
+    ``choices`` lists the vectors of which one must be accepted (several texts, booleans or
+    points), and where that is not enough ``vector`` and ``hull_high`` bound each column.
+    """
+
+    vector: Vector
+    choices: tuple[Vector, ...] = ()
+    hull_high: Vector | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the vector says all there is."""
+        return not self.choices and self.hull_high is None
+
+
+class Columns:
+    """All columns; grows as filters ask for new ones, never shrinks."""
+
+    MAX_CHOICES = 64
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, _Lanes] = {}
+        self.names: list[tuple[str, int]] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    # -- what filters ask for
+
+    def column(self, attribute: str, lane: int) -> int:
+        """The column of a lane, made if new."""
+        lanes = self._lanes.get(attribute)
+        if lanes is None:
+            lanes = self._lanes[attribute] = _Lanes()
+        if lanes.columns[lane] < 0:
+            lanes.columns[lane] = self._new(attribute, lane)
+        return lanes.columns[lane]
+
+    def code(self, attribute: str, text: str) -> float:
+        """The code of a text in the text lane, made if new."""
+        return _code(self._lanes.setdefault(attribute, _Lanes()).codes, text)
+
+    def prefix(self, attribute: str, prefix: str) -> tuple[int, float]:
+        """The column and code of a prefix of at least one letter, made if new."""
+        lanes = self._lanes.setdefault(attribute, _Lanes())
+        length = len(prefix)
+        if length not in lanes.prefixes:
+            lanes.prefixes[length] = (self._new(attribute, PREFIX + length), Texts())
+        column, codes = lanes.prefixes[length]
+        return column, _code(codes, prefix)
+
+    def _new(self, attribute: str, lane: int) -> int:
+        self.names.append((attribute, lane))
+        return len(self.names) - 1
+
+    # -- what is there
+
+    def has(self, attribute: str) -> bool:
+        """Whether any filter asks for the attribute."""
+        return attribute in self._lanes
+
+    def known(self, attribute: str, lane: int) -> int:
+        """The column of a lane, or -1 if no filter asks for it."""
+        lanes = self._lanes.get(attribute)
+        return -1 if lanes is None else lanes.columns[lane]
+
+    def columns_of(self, attribute: str) -> list[int]:
+        """All columns of an attribute."""
+        lanes = self._lanes[attribute]
+        prefixes = [column for column, _ in lanes.prefixes.values()]
+        return [column for column in lanes.columns if column >= 0] + prefixes
+
+    # -- files
+
+    def dictionaries(self) -> Iterator[tuple[str, int, Texts]]:
+        """The codes of each attribute (length 0) and of its prefixes (their length)."""
+        for attribute, lanes in self._lanes.items():
+            yield attribute, 0, lanes.codes
+            for length, (_, codes) in lanes.prefixes.items():
+                yield attribute, length, codes
+
+    @classmethod
+    def of(cls, names: list[tuple[str, int]], codes: dict[tuple[str, int], Texts]) -> Columns:
+        """Columns as they were, from their names and dictionaries."""
+        columns = cls()
+        columns.names = names
+        for column, (attribute, lane) in enumerate(names):
+            lanes = columns._lanes.setdefault(attribute, _Lanes())
+            if lane >= PREFIX:
+                length = lane - PREFIX
+                lanes.prefixes[length] = (column, codes[attribute, length])
+            else:
+                lanes.columns[lane] = column
+        for (attribute, length), texts in codes.items():
+            if length == 0:
+                columns._lanes.setdefault(attribute, _Lanes()).codes = texts
+        return columns
+
+    # -- what events hold
+
+    def encode(self, attributes: Attributes) -> Encoded:
+        """An event in all columns there are."""
+        while True:
+            try:
+                return self._encode(attributes)
+            except IndexError:  # a column was added meanwhile
+                continue
+
+    def _encode(self, attributes: Attributes) -> Encoded:
+        vector = np.full(len(self.names), np.nan)
+        several: list[tuple[_Lanes, tuple[Value, ...]]] = []
+        needs_hull = False
+        for name, values in attributes.items():
+            lanes = self._lanes.get(name)
+            if lanes is None:
+                continue
+            if len(values) == 1:
+                needs_hull |= not _put(lanes, values[0], vector)
+            else:
+                several.append((lanes, values))
+        if not several and not needs_hull:
+            return Encoded(vector)
+        return _encode_several(vector, several, attributes, self._lanes, needs_hull)
+
+
+def _code(codes: Texts, text: str) -> float:
+    number = codes.number_of(text)
+    return float(number if number >= 0 else codes.append(text))
+
+
+def _put(lanes: _Lanes, value: Value, vector: Vector) -> bool:
+    """Write a value into the lanes that are asked for; False if float64 cannot hold it."""
+    columns, kind = lanes.columns, type(value)
+    if columns[PRESENT] >= 0:
+        vector[columns[PRESENT]] = 0.0
+    if kind is float or kind is int:
+        if columns[NUMBER] >= 0:
+            vector[columns[NUMBER]] = value
+            return is_exact(value)  # type: ignore[arg-type]
+    elif kind is str:
+        return _put_text(lanes, value, vector)  # type: ignore[arg-type]
+    elif kind is bool:
+        if columns[BOOLEAN] >= 0:
+            vector[columns[BOOLEAN]] = value
+    elif isinstance(value, datetime):
+        if columns[TIME] >= 0:
+            micros = micros_of(value)
+            vector[columns[TIME]] = micros
+            return is_exact(micros)
+    elif isinstance(value, Point):
+        if columns[LON] >= 0:
+            vector[columns[LON]], vector[columns[LAT]] = value.lon, value.lat
+    elif isinstance(value, Range):
+        return columns[NUMBER] < 0 and columns[TIME] < 0
+    return True
+
+
+def _put_text(lanes: _Lanes, text: str, vector: Vector) -> bool:
+    columns, exact = lanes.columns, True
+    if columns[TEXT] >= 0:
+        vector[columns[TEXT]] = lanes.codes.number_of(text)
+    if columns[NUMBER] >= 0:
+        number = numeric_text(text)
+        if number is not None:
+            vector[columns[NUMBER]] = number
+            exact = is_exact(number)
+    if columns[TIME] >= 0:
+        moment = parse_timestamp(text)
+        if moment is not None:
+            micros = micros_of(moment)
+            vector[columns[TIME]] = micros
+            exact = exact and is_exact(micros)
+    for length, (column, codes) in lanes.prefixes.items():
+        if len(text) >= length:
+            vector[column] = codes.number_of(text[:length])
+    return exact
+
+
+def _encode_several(
+    vector: Vector,
+    several: list[tuple[_Lanes, tuple[Value, ...]]],
+    attributes: Attributes,
+    all_lanes: dict[str, _Lanes],
+    needs_hull: bool,
+) -> Encoded:
+    """An event with several values somewhere: each choice of one value, or the hull of all."""
+    n_choices = 1
+    for lanes, values in several:
+        n_choices *= len(values)
+        # Two one-sided predicates may be satisfied by two numbers: only the hull sees that.
+        needs_hull |= lanes.columns[NUMBER] >= 0 or lanes.columns[TIME] >= 0
+    if needs_hull or n_choices > Columns.MAX_CHOICES:
+        return _hull(len(vector), attributes, all_lanes)
+    choices = [vector]
+    for lanes, values in several:
+        choices = [_chosen(choice, lanes, value) for choice in choices for value in values]
+    return Encoded(vector, tuple(choices))
+
+
+def _chosen(vector: Vector, lanes: _Lanes, value: Value) -> Vector:
+    made = vector.copy()
+    _put(lanes, value, made)
+    return made
+
+
+def _hull(n_columns: int, attributes: Attributes, all_lanes: dict[str, _Lanes]) -> Encoded:
+    """The smallest interval in each column that holds every value, widened where inexact."""
+    low, high = np.full(n_columns, np.nan), np.full(n_columns, np.nan)
+    for name, values in attributes.items():
+        lanes = all_lanes.get(name)
+        if lanes is None:
+            continue
+        for value in values:
+            one = np.full(n_columns, np.nan)
+            exact = _put(lanes, value, one)
+            below = one if exact else np.nextafter(one, -np.inf)
+            above = one.copy() if exact else np.nextafter(one, np.inf)
+            if isinstance(value, Range):
+                _put_range(lanes, value, below, above)
+            np.fmin(low, below, out=low)
+            np.fmax(high, above, out=high)
+    return Encoded(low, (), high)
+
+
+def _put_range(lanes: _Lanes, held: Range, low: Vector, high: Vector) -> None:
+    column = lanes.columns[TIME if held.is_of_timestamps else NUMBER]
+    if column < 0:
+        return
+    borders = [held.low, held.high]
+    low[column], high[column] = -np.inf, np.inf
+    for side, border in enumerate(borders):
+        if border is not None:
+            number = micros_of(border) if isinstance(border, datetime) else border
+            away = -np.inf if side == 0 else np.inf
+            (low, high)[side][column] = np.nextafter(float(number), away)

@@ -1,0 +1,256 @@
+"""Engine: slots in a mutable head and immutable blocks, read while they change.
+
+What a reader sees is a *state*: a version, the blocks, the head as it was, the rows. Writers
+make a new state and publish it by one assignment; nothing a state refers to is changed in a
+way its version can see. Blocks are merged in the background, so there are few of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.index.blocks import Block, build_blocks
+from tamis.index.columns import Encoded, Vector
+from tamis.index.head import Head
+from tamis.index.rows import Rows
+from tamis.index.slot_table import SlotTable, concatenate
+from tamis.index.slots import Slot
+from tamis.kernels.emit import (
+    Found,
+    RowTable,
+    emit_chain,
+    order_by_priority,
+    settle,
+    settle_leaders,
+)
+from tamis.kernels.scan import Constraints, scan
+from tamis.kernels.tests import Tests
+
+RowNumbers = npt.NDArray[np.int32]
+
+MERGE_RATIO = 4
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a reader works on."""
+
+    version: int
+    blocks: tuple[Block, ...]
+    rows: RowTable
+    n_rows: int
+    head_slots: int
+    head_constraints: Constraints
+    head_tests: Tests
+    head_rows: RowNumbers
+
+
+@dataclass(slots=True)
+class _Scratch:
+    """Buffers of one reading thread."""
+
+    slots: RowNumbers
+    found: Found
+    ordered: RowNumbers
+
+
+class Engine:
+    """Slots and rows; knows nothing of filters or ids."""
+
+    def __init__(self, rows: Rows | None = None, blocks: Sequence[Block] = ()) -> None:
+        self._rows = rows or Rows()
+        self._head = Head()
+        self._own = threading.local()
+        self._merging: threading.Thread | None = None
+        self.lock = threading.RLock()
+        self.state = self._state(1, tuple(blocks))
+
+    # -- writing, under the lock; seen by readers once published
+
+    def add(self, slots: Sequence[Slot], priority: int) -> int:
+        """A new row with slots of its own."""
+        row = self._rows.append(priority, self.state.version + 1)
+        for slot in slots:
+            self._head.append(slot, row)
+        if len(slots) > 1:
+            self._rows.mark_many_slots(row)
+        if any(slot.tests for slot in slots):
+            self._rows.flag(row)
+        return row
+
+    def share(self, leader: int, priority: int) -> int:
+        """A new row that shares the slots of another."""
+        row = self._rows.append(priority, self.state.version + 1)
+        self._rows.chain(leader, row)
+        return row
+
+    def bury(self, row: int, leader: int) -> None:
+        """Let a row die."""
+        self._rows.bury(row, leader, self.state.version + 1)
+
+    def is_alive(self, row: int) -> bool:
+        """Whether a row has not died."""
+        return self._rows.is_alive(row)
+
+    def chain_is_dead(self, leader: int) -> bool:
+        """Whether nobody shares the leader's slots any more."""
+        return self._rows.chain_is_dead(leader)
+
+    def publish(self) -> None:
+        """Let readers see all that was written."""
+        blocks = self.state.blocks
+        if self._head.is_full:
+            blocks = (*blocks, *build_blocks(self._living(self._head.table())))
+            self._head = Head()
+        self.state = self._state(self.state.version + 1, blocks)
+        self._start_merging()
+
+    def _state(self, version: int, blocks: tuple[Block, ...]) -> State:
+        head = self._head
+        return State(
+            version, blocks, self._rows.table, self._rows.n_rows,
+            len(head), head.constraints, head.tests, head.row_of_slot,
+        )  # fmt: skip
+
+    def dump(self) -> tuple[Rows, SlotTable | None]:
+        """The rows, and all slots unless the blocks are the whole and nobody has died."""
+        rows, blocks = self._rows, self.state.blocks
+        if not len(self._head) and not rows.table.death[: rows.n_rows].any():
+            return rows, None
+        tables = [block.table() for block in blocks]
+        return rows, concatenate([*tables, self._head.table()])
+
+    # -- merging
+
+    def _start_merging(self) -> None:
+        if self._merging is None and _to_merge(self.state.blocks):
+            self._merging = threading.Thread(target=self._merge, name="tamis-merge", daemon=True)
+            self._merging.start()
+
+    def _merge(self) -> None:
+        while True:
+            with self.lock:
+                old = _to_merge(self.state.blocks)
+                if not old:
+                    self._merging = None
+                    return
+            table = self._living(concatenate([block.table() for block in old]))
+            new = build_blocks(table)
+            with self.lock:
+                kept = tuple(block for block in self.state.blocks if block not in old)
+                self.state = replace(self.state, blocks=(*new, *kept))
+
+    def wait_for_merging(self) -> None:
+        """Return when no merge is under way."""
+        while (thread := self._merging) is not None:
+            thread.join()
+
+    def _living(self, table: SlotTable) -> SlotTable:
+        """The slots that somebody still has."""
+        rows, leaders = self._rows.table, table.row_of_slot
+        is_dead = rows.death[leaders] != 0
+        followed = is_dead & (rows.follower[leaders] != 0)
+        shared = [row for row in np.unique(leaders[followed]) if not self.chain_is_dead(int(row))]
+        return table.select(~is_dead | np.isin(leaders, shared))
+
+    # -- reading
+
+    def match(self, state: State, event: Encoded, ask: Callable[[int], bool]) -> RowNumbers:
+        """The rows an event satisfies, highest priority first.
+
+        ``ask`` tells of a leader whether its filter accepts the event. The result is a view of
+        a buffer that the next call of this thread overwrites.
+        """
+        scratch = self._scratch(state)
+        found = scratch.found
+        found.counts[:] = 0
+        if event.hull_high is not None:
+            asked = self._leaders_in_hull(state, event.vector, event.hull_high, scratch.slots)
+        else:
+            if event.choices:
+                self._gather_choices(state, event.choices, scratch)
+            else:
+                self._gather(state, event.vector, True, scratch)
+            asked = np.unique(found.asked[: found.counts[2]])
+            settle_leaders(state.rows, state.version, found)
+            accepted = found.leaders[: found.counts[1]]
+            asked = asked[~np.isin(asked, accepted)] if len(accepted) else asked
+        for leader in asked.tolist():
+            if ask(leader):
+                emit_chain(state.rows, leader, state.version, found)
+        n_rows = int(found.counts[0])
+        order_by_priority(found.rows, n_rows, state.rows.priority, scratch.ordered)
+        return scratch.ordered[:n_rows]
+
+    def _gather_choices(
+        self, state: State, choices: Sequence[Vector], scratch: _Scratch
+    ) -> None:
+        """Gather what any choice finds, each row and leader once."""
+        found = scratch.found
+        gathered: list[list[RowNumbers]] = [[], [], []]
+        for vector in choices:
+            found.counts[:] = 0
+            self._gather(state, vector, False, scratch)
+            for i, many in enumerate(gathered):
+                many.append(found[i][: found.counts[i]].copy())
+        for i, many in enumerate(gathered):
+            unique = np.unique(np.concatenate(many))
+            found[i][: len(unique)] = unique
+            found.counts[i] = len(unique)
+
+    def _gather(self, state: State, vector: Vector, is_plain: bool, scratch: _Scratch) -> None:
+        slots, found, rows, version = scratch.slots, scratch.found, state.rows, state.version
+        for block in state.blocks:
+            n_slots = block.candidates(vector, slots)
+            if n_slots:
+                settle(
+                    slots, n_slots, block.row_of_slot, block.tests, vector, is_plain,
+                    rows, version, found,
+                )  # fmt: skip
+        if state.head_slots:
+            n_slots = scan(state.head_constraints, state.head_slots, vector, vector, slots)
+            settle(
+                slots, n_slots, state.head_rows, state.head_tests, vector, False,
+                rows, version, found,
+            )  # fmt: skip
+
+    def _leaders_in_hull(
+        self, state: State, low: Vector, high: Vector, slots: RowNumbers
+    ) -> RowNumbers:
+        leaders = []
+        for block in state.blocks:
+            n_slots = block.candidates_in_hull(low, high, slots)
+            leaders.append(block.rows_of(slots[:n_slots]))
+        n_slots = scan(state.head_constraints, state.head_slots, low, high, slots)
+        leaders.append(state.head_rows[slots[:n_slots]])
+        return np.unique(np.concatenate(leaders))
+
+    def _scratch(self, state: State) -> _Scratch:
+        """This thread's buffers, large enough for every slot and row of the state."""
+        n_slots = state.head_slots + sum(block.n_slots for block in state.blocks)
+        size = max(n_slots, state.n_rows)
+        held: _Scratch | None = getattr(self._own, "scratch", None)
+        if held is None or len(held.slots) < size:
+            size += size // 4 + 64
+            buffers = [np.empty(size, np.int32) for _ in range(5)]
+            found = Found(*buffers[:3], np.zeros(3, np.int64))
+            held = _Scratch(buffers[3], found, buffers[4])
+            self._own.scratch = held
+        return held
+
+
+def _to_merge(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The newest blocks that are to become one: each less than MERGE_RATIO times the rest."""
+    chosen: list[Block] = []
+    n_slots = 0
+    for block in reversed(blocks):
+        if chosen and block.n_slots > MERGE_RATIO * n_slots:
+            break
+        chosen.append(block)
+        n_slots += block.n_slots
+    return tuple(chosen) if len(chosen) >= MERGE_RATIO else ()

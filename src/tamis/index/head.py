@@ -1,0 +1,84 @@
+"""Head: the newest slots, few enough to be scanned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.index.slot_table import SlotTable, tests_of
+from tamis.index.slots import Slot
+from tamis.kernels.emit import NO_TESTS
+from tamis.kernels.scan import Constraints
+from tamis.kernels.tests import Tests
+
+HEAD_SLOTS = 1024
+
+
+class Head:
+    """Slots that are appended one by one; a reader scans as many as there were when it began.
+
+    Appending writes only behind the slots that any reader looks at; where the arrays are full
+    they are replaced by longer copies, and a reader keeps those it started with.
+    """
+
+    def __init__(self, capacity: int = HEAD_SLOTS) -> None:
+        self.slots: list[Slot] = []
+        self.row_of_slot = np.zeros(capacity, np.int32)
+        self._n_constraints = 0
+        self._n_tests = 0
+        # Only how many tests a slot has: in the head a slot with tests is always asked.
+        self.tests: Tests = NO_TESTS._replace(start=np.zeros(capacity + 1, np.int32))
+        self.constraints = Constraints(
+            np.zeros(capacity + 1, np.int64),
+            np.zeros(4 * capacity, np.int32),
+            np.zeros(4 * capacity, np.float64),
+            np.zeros(4 * capacity, np.float64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to seal the head into a block."""
+        return len(self.slots) >= len(self.row_of_slot)
+
+    def append(self, slot: Slot, row: int) -> None:
+        """Add a slot of a row."""
+        position, first = len(self.slots), self._n_constraints
+        last = first + len(slot.constraints)
+        if position >= len(self.row_of_slot):
+            self._grow_slots()
+        while last > len(self.constraints.column):
+            self._grow_constraints()
+        constraints = self.constraints
+        if slot.constraints:
+            constraints.column[first:last] = list(slot.constraints)
+            bounds = list(slot.constraints.values())
+            constraints.low[first:last] = [low for low, _ in bounds]
+            constraints.high[first:last] = [high for _, high in bounds]
+        constraints.start[position + 1] = last
+        self._n_tests += len(slot.tests)
+        self.tests.start[position + 1] = self._n_tests
+        self.row_of_slot[position] = row
+        self._n_constraints = last
+        self.slots.append(slot)
+
+    def table(self) -> SlotTable:
+        """All slots as a table."""
+        n_slots, n_constraints = len(self.slots), self._n_constraints
+        start, *rest = self.constraints
+        constraints = Constraints(start[: n_slots + 1], *(array[:n_constraints] for array in rest))
+        return SlotTable(constraints, tests_of(self.slots), self.row_of_slot[:n_slots])
+
+    def _grow_slots(self) -> None:
+        self.row_of_slot = np.concatenate([self.row_of_slot, np.zeros_like(self.row_of_slot)])
+        more = np.zeros(len(self.row_of_slot) // 2, np.int32)
+        start = np.concatenate([self.constraints.start, more.astype(np.int64)])
+        self.constraints = self.constraints._replace(start=start)
+        self.tests = self.tests._replace(start=np.concatenate([self.tests.start, more]))
+
+    def _grow_constraints(self) -> None:
+        self.constraints = Constraints(
+            self.constraints.start,
+            *(np.concatenate([array, np.zeros_like(array)]) for array in self.constraints[1:]),
+        )

@@ -1,0 +1,120 @@
+"""Matrix: a batch of events as numbers, column by column, without touching each value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.index.columns import BOOLEAN, NUMBER, PRESENT, Columns
+from tamis.model.event_arrow import EventColumns
+from tamis.values import check_value
+
+Matrix = npt.NDArray[np.float64]
+
+_EXACT = 2**53
+
+
+def matrix_of(events: Any, columns: Columns) -> Matrix | None:
+    """f8[events, columns], or None if some event is not plain or the batch not columnar.
+
+    Plain columns are numbers that float64 holds, booleans, text and timestamps; null and NaN
+    are missing.
+    """
+    arrays = _arrays_of(events)
+    if arrays is None:
+        return None
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) != 1:
+        return None
+    matrix = np.full((lengths.pop(), len(columns)), np.nan)
+    for name, array in arrays.items():
+        if columns.has(name) and not _fill(matrix, name, array, columns):
+            return None
+    return matrix
+
+
+def _arrays_of(events: Any) -> dict[str, Any] | None:
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        names = events.schema.names
+        if EventColumns().id in names or len(set(names)) < len(names):
+            return None
+        return {name: events.column(name) for name in names}
+    if hasattr(events, "iloc") and hasattr(events, "columns"):  # a pandas frame
+        return _arrays_of(pa.Table.from_pandas(events, preserve_index=False))
+    if isinstance(events, Mapping) and all(
+        isinstance(array, np.ndarray | pa.Array | pa.ChunkedArray) for array in events.values()
+    ):
+        return dict(events)
+    return None
+
+
+def _fill(matrix: Matrix, name: str, array: Any, columns: Columns) -> bool:
+    """Write one attribute into its columns; False if that cannot be done column by column."""
+    if isinstance(array, np.ndarray):
+        if array.ndim != 1 or array.dtype.kind not in "fiub":
+            return False
+        return _fill_numbers(matrix, name, array, None, columns)
+    kind = array.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        is_null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+        zero = False if pa.types.is_boolean(kind) else 0
+        filled = pc.fill_null(array, zero) if array.null_count else array
+        return _fill_numbers(matrix, name, _to_numpy(filled), is_null, columns)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
+        return _fill_values(matrix, name, array, columns)
+    return pa.types.is_timestamp(kind) and _fill_values(matrix, name, array, columns)
+
+
+def _to_numpy(array: Any) -> npt.NDArray[Any]:
+    if isinstance(array, pa.ChunkedArray):
+        return np.asarray(array.to_numpy())
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _fill_numbers(
+    matrix: Matrix, name: str, numbers: Any, is_null: Any, columns: Columns
+) -> bool:
+    if numbers.dtype.kind in "iu" and len(numbers):
+        if int(numbers.max()) > _EXACT or int(numbers.min()) < -_EXACT:
+            return False
+    is_boolean = numbers.dtype.kind == "b"
+    column = columns.known(name, BOOLEAN if is_boolean else NUMBER)
+    if column >= 0:
+        matrix[:, column] = numbers
+        if is_null is not None:
+            matrix[is_null, column] = np.nan
+    present = columns.known(name, PRESENT)
+    if present >= 0:
+        is_missing = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), bool)
+        if is_null is not None:
+            is_missing |= is_null
+        matrix[~is_missing, present] = 0.0
+    return True
+
+
+def _fill_values(matrix: Matrix, name: str, array: Any, columns: Columns) -> bool:
+    """Text and timestamps: each different value is encoded once, then spread."""
+    coded = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if not pa.types.is_dictionary(coded.type):
+        coded = coded.dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    values = [check_value(value) for value in coded.dictionary.to_pylist()]
+    touched = columns.columns_of(name)
+    table = np.full((len(values) + 1, len(touched)), np.nan)
+    for i, value in enumerate(values):
+        if value is None:
+            continue
+        encoded = columns.encode({name: (value,)})
+        if not encoded.is_plain:
+            return False
+        table[i] = encoded.vector[touched]
+    numbers = pc.fill_null(coded.indices, len(values)) if coded.null_count else coded.indices
+    matrix[:, touched] = table[_to_numpy(numbers)]
+    return True
+

@@ -1,0 +1,329 @@
+"""Slots: conjunctions as numbers.
+
+A conjunction becomes a slot, which is
+
+- *constraints*: at most one closed interval of float64 a column; a value must lie in it. They
+  are what the index finds slots by.
+- *tests*: what an interval cannot say (negations, sets, ``!=``, IS NULL, shapes); a slot that
+  the index found is accepted only if its tests hold too.
+
+Both are exact for plain events (see ``columns``). An interval merges the predicates on its
+column: its low end is the highest one, its high end the lowest one, so it may be inverted
+(low > high); only an event with several values can satisfy that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tamis.index.columns import (
+    BOOLEAN,
+    LAT,
+    LON,
+    NUMBER,
+    PRESENT,
+    TEXT,
+    TIME,
+    Columns,
+    is_exact,
+    micros_of,
+)
+from tamis.kernels.tests import ASK, DIFFERS, IN_RANGE, IN_SET, IS_MISSING, NEGATED
+from tamis.language import Conjunction, Filter, Literal, Predicate
+from tamis.language.tree import (
+    Equals,
+    In,
+    InBox,
+    InRange,
+    Missing,
+    Near,
+    NotEquals,
+    Prefix,
+    Present,
+    Within,
+)
+from tamis.values import Kind, Point, Range, Value
+from tamis.values.shapes import EARTH_RADIUS_M
+
+MAX_EXPANSION = 64
+ANY = (-math.inf, math.inf)
+
+_LANE_OF_KIND = {
+    Kind.NUMBER: NUMBER,
+    Kind.TIMESTAMP: TIME,
+    Kind.TEXT: TEXT,
+    Kind.BOOLEAN: BOOLEAN,
+    Kind.POINT: LON,
+}
+
+Test = tuple[int, int, float, float]  # operation, column, two operands
+
+
+@dataclass(slots=True)
+class Slot:
+    """A conjunction as constraints (by column) and tests."""
+
+    constraints: dict[int, tuple[float, float]] = field(default_factory=dict)
+    tests: list[Test] = field(default_factory=list)
+    sets: list[list[float]] = field(default_factory=list)
+    # Columns whose interval is an equality, which no Range satisfies.
+    points: list[int] = field(default_factory=list)
+    is_merged: bool = False
+
+    def constrain(self, column: int, low: float, high: float, *, is_ordered: bool = False) -> None:
+        """Ask for a value in the interval; on an ordered lane intervals merge."""
+        known = self.constraints.get(column)
+        if known is None:
+            self.constraints[column] = (low, high)
+        elif is_ordered or ANY in (known, (low, high)):
+            self.constraints[column] = (max(low, known[0]), min(high, known[1]))
+            self.is_merged = True
+        elif known != (low, high):
+            self.tests.append((IN_RANGE, column, low, high))
+
+    @property
+    def says_all(self) -> bool:
+        """Whether equal slots come only from filters that mean the same."""
+        return not self.is_merged and not self.sets and all(t[0] != ASK for t in self.tests)
+
+    def ask(self) -> None:
+        """Ask for a look at the filter itself before this slot is accepted."""
+        if not any(test[0] == ASK for test in self.tests):
+            self.tests.append((ASK, 0, 0.0, 0.0))
+
+
+def sharing_key(slots: list[Slot], condition: Filter) -> Hashable:
+    """What two filters have in common exactly if they can share slots."""
+    if not all(slot.says_all for slot in slots):
+        return condition
+    return tuple(
+        [
+            (frozenset(slot.constraints.items()), tuple(slot.tests), tuple(slot.points))
+            for slot in slots
+        ]
+    )
+
+
+def slots_of(conjunction: Conjunction, columns: Columns) -> Iterator[Slot]:
+    """The slots of a conjunction: one, or one for each choice from its INs."""
+    if not any(type(literal.predicate) is In for literal in conjunction):
+        slot = _slot(conjunction, columns)
+        if slot is not None:
+            yield slot
+        return
+    choices: list[list[Literal]] = []
+    size = 1
+    for literal in conjunction:
+        predicate = literal.predicate
+        if isinstance(predicate, In) and not literal.negated:
+            if size * len(predicate.values) <= MAX_EXPANSION or size == 1:
+                size *= len(predicate.values)
+                choices.append(
+                    [Literal(Equals(predicate.attribute, value)) for value in predicate.values]
+                )
+                continue
+        choices.append([literal])
+    for chosen in itertools.product(*choices):
+        slot = _slot(chosen, columns)
+        if slot is not None:
+            yield slot
+
+
+def _slot(literals: tuple[Literal, ...], columns: Columns) -> Slot | None:
+    slot = Slot()
+    for literal in literals:
+        predicate = literal.predicate
+        if literal.negated:
+            _deny(slot, predicate, columns)
+        elif type(predicate) is InRange:
+            if not _require_range(slot, predicate.attribute, predicate.range, columns):
+                return None
+        else:
+            _require(slot, predicate, columns)
+    return slot
+
+
+def _require(slot: Slot, predicate: Predicate, columns: Columns) -> None:
+    """Add what a predicate asks for."""
+    attribute = predicate.attribute
+    if isinstance(predicate, InRange):
+        _require_range(slot, attribute, predicate.range, columns)
+    elif isinstance(predicate, Equals):
+        _require_value(slot, attribute, predicate.value, predicate.kind, columns)
+    elif isinstance(predicate, NotEquals):
+        _require_other(slot, predicate, columns)
+    elif isinstance(predicate, Prefix):
+        if predicate.prefix:
+            column, code = columns.prefix(attribute, predicate.prefix)
+            slot.constrain(column, code, code)
+        else:
+            slot.constrain(columns.column(attribute, TEXT), *ANY)
+    elif isinstance(predicate, Present):
+        slot.constrain(columns.column(attribute, PRESENT), 0.0, 0.0)
+    elif isinstance(predicate, Missing):
+        slot.tests.append((IS_MISSING, columns.column(attribute, PRESENT), 0.0, 0.0))
+    elif isinstance(predicate, In):
+        _require_set(slot, predicate, columns)
+    else:
+        _require_shape(slot, predicate, columns)
+
+
+def _require_range(slot: Slot, attribute: str, wanted: Range, columns: Columns) -> bool:
+    """Add what a range asks for; False if nothing lies in it."""
+    low, high = ANY
+    lane = NUMBER
+    if wanted.low is not None:
+        number = wanted.low
+        if isinstance(number, datetime):
+            lane, number = TIME, micros_of(number)
+        low = float(number)
+        if not is_exact(number):
+            low = math.nextafter(low, -math.inf)
+            slot.ask()
+        elif wanted.low_open:
+            if low == math.inf:  # x > inf: true of no number, but of some ranges
+                slot.ask()
+            low = math.nextafter(low, math.inf)
+    if wanted.high is not None:
+        number = wanted.high
+        if isinstance(number, datetime):
+            lane, number = TIME, micros_of(number)
+        high = float(number)
+        if not is_exact(number):
+            high = math.nextafter(high, math.inf)
+            slot.ask()
+        elif wanted.high_open:
+            if high == -math.inf:
+                slot.ask()
+            high = math.nextafter(high, -math.inf)
+        if low >= high and wanted.is_empty:
+            return False
+    slot.constrain(columns.column(attribute, lane), low, high, is_ordered=True)
+    return True
+
+
+def _require_value(slot: Slot, attribute: str, value: Value, kind: Kind, columns: Columns) -> None:
+    if isinstance(value, Point):
+        slot.constrain(columns.column(attribute, LON), value.lon, value.lon)
+        slot.constrain(columns.column(attribute, LAT), value.lat, value.lat)
+        return
+    code, exact = _code(attribute, value, columns)
+    column = columns.column(attribute, _LANE_OF_KIND[kind])
+    slot.points.append(column)
+    if exact:
+        slot.constrain(column, code, code)
+    else:
+        slot.constrain(column, math.nextafter(code, -math.inf), math.nextafter(code, math.inf))
+        slot.ask()
+
+
+def _code(attribute: str, value: Value, columns: Columns) -> tuple[float, bool]:
+    """The float64 a value is in its lane, and whether that is exact."""
+    if isinstance(value, str):
+        return columns.code(attribute, value), True
+    number = micros_of(value) if isinstance(value, datetime) else value
+    assert isinstance(number, int | float)
+    return float(number), is_exact(number)
+
+
+def _require_other(slot: Slot, predicate: NotEquals, columns: Columns) -> None:
+    """``!=``: some value of that kind, and the test that it differs."""
+    column = columns.column(predicate.attribute, _LANE_OF_KIND[predicate.kind])
+    slot.constrain(column, *ANY)
+    _test_other(slot, predicate, columns, 0)
+
+
+def _test_other(slot: Slot, predicate: NotEquals, columns: Columns, negated: int) -> None:
+    if isinstance(predicate.value, Point):
+        slot.ask()
+        return
+    code, exact = _code(predicate.attribute, predicate.value, columns)
+    if not exact:
+        slot.ask()
+        return
+    column = columns.column(predicate.attribute, _LANE_OF_KIND[predicate.kind])
+    slot.tests.append((DIFFERS | negated, column, code, 0.0))
+
+
+def _require_set(slot: Slot, predicate: In, columns: Columns) -> None:
+    """An IN too large to expand."""
+    if len(set(predicate.kinds)) == 1 and predicate.kinds[0] is not Kind.POINT:
+        column = columns.column(predicate.attribute, _LANE_OF_KIND[predicate.kinds[0]])
+        slot.constrain(column, *ANY)
+    else:
+        slot.constrain(columns.column(predicate.attribute, PRESENT), 0.0, 0.0)
+    _test_set(slot, predicate, columns, 0)
+
+
+def _test_set(slot: Slot, predicate: In, columns: Columns, negated: int) -> None:
+    coded = [
+        _code(predicate.attribute, value, columns)
+        for value in predicate.values
+        if not isinstance(value, Point)
+    ]
+    is_simple = len(set(predicate.kinds)) == 1 and len(coded) == len(predicate.values)
+    if not is_simple or not all(exact for _, exact in coded):
+        slot.ask()
+        return
+    column = columns.column(predicate.attribute, _LANE_OF_KIND[predicate.kinds[0]])
+    slot.tests.append((IN_SET | negated, column, float(len(slot.sets)), 0.0))
+    slot.sets.append(sorted(code for code, _ in coded))
+
+
+def _require_shape(slot: Slot, predicate: Predicate, columns: Columns) -> None:
+    """A box that holds the shape; the shape itself is looked at in the filter."""
+    lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
+    if isinstance(predicate, InBox) and predicate.lon1 <= predicate.lon2:
+        slot.constrain(lon, predicate.lon1, predicate.lon2)
+        slot.constrain(lat, predicate.lat1, predicate.lat2)
+        return
+    lon1, lat1, lon2, lat2 = _bounds(predicate)
+    slot.constrain(lon, lon1, lon2)
+    slot.constrain(lat, lat1, lat2)
+    slot.ask()
+
+
+def _bounds(predicate: Predicate) -> tuple[float, float, float, float]:
+    """A box that holds every point the predicate accepts."""
+    if isinstance(predicate, Within):
+        return predicate.polygon.bounds
+    if isinstance(predicate, InBox):
+        return -180.0, predicate.lat1, 180.0, predicate.lat2
+    assert isinstance(predicate, Near)
+    # A little wider than the circle, for the rounding of the distance itself.
+    angle = predicate.metres / EARTH_RADIUS_M * (1 + 1e-9) + 1e-9
+    lat, reach = predicate.center.lat, math.degrees(angle)
+    south, north = max(-90.0, lat - reach), min(90.0, lat + reach)
+    if south <= -90.0 or north >= 90.0 or angle >= math.pi / 2:
+        return -180.0, south, 180.0, north
+    # The easternmost point of a circle on the globe lies at this longitude.
+    ratio = math.sin(angle) / math.cos(math.radians(lat))
+    spread = math.degrees(math.asin(min(1.0, ratio))) * (1 + 1e-9) + 1e-9
+    west, east = predicate.center.lon - spread, predicate.center.lon + spread
+    if west < -180.0 or east > 180.0:
+        return -180.0, south, 180.0, north
+    return west, south, east, north
+
+
+def _deny(slot: Slot, predicate: Predicate, columns: Columns) -> None:
+    """Add the test that a predicate does not hold."""
+    if isinstance(predicate, NotEquals):
+        _test_other(slot, predicate, columns, NEGATED)
+    elif isinstance(predicate, In):
+        _test_set(slot, predicate, columns, NEGATED)
+    elif isinstance(predicate, Equals | InRange | Prefix):
+        denied = Slot()
+        _require(denied, predicate, columns)
+        if isinstance(predicate, InRange) and predicate.range.is_empty:
+            return  # what nothing satisfies is denied by everything
+        if denied.tests or len(denied.constraints) != 1:
+            slot.ask()
+            return
+        ((column, (low, high)),) = denied.constraints.items()
+        slot.tests.append((IN_RANGE | NEGATED, column, low, high))
+    else:
+        slot.ask()

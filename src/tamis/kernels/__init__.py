@@ -1,0 +1,1 @@
+"""Numba kernels over arrays; they know nothing of filters, events or subscriptions."""

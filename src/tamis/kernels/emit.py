@@ -1,0 +1,172 @@
+"""Emit: from the slots an event satisfies to the rows (subscriptions) that are told.
+
+A *row* is a subscription. Rows with the same filter form a chain, of which the first, the
+*leader*, owns the slots. A row of which nothing more is to be known than that it is there is
+*plain*; any other has its bit set in ``flagged``: its slots have tests, or it has several
+slots, or others follow it in its chain, or it is dead.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, Tests, judge
+
+N_PRIORITIES = 10
+
+
+class RowTable(NamedTuple):
+    """What is known of R rows."""
+
+    birth: npt.NDArray[np.int64]  # i8[R], the version that brought the row
+    death: npt.NDArray[np.int64]  # i8[R], the version that took it away, 0 while it lives
+    follower: npt.NDArray[np.int32]  # i4[R], one more than the next row of the chain, or 0
+    priority: npt.NDArray[np.uint8]  # u1[R], below N_PRIORITIES
+    flagged: npt.NDArray[np.uint8]  # u1[R / 8], a bit a row: it is not plain
+    has_many_slots: npt.NDArray[np.uint8]  # u1[R / 8], a bit a row
+
+
+class Found(NamedTuple):
+    """Where results are gathered; ``counts`` says how many there are of each."""
+
+    rows: npt.NDArray[np.int32]  # i4[>= R], rows that are told
+    leaders: npt.NDArray[np.int32]  # i4[...], accepted leaders with many slots, repeats possible
+    asked: npt.NDArray[np.int32]  # i4[...], leaders whose filter must be asked
+    counts: npt.NDArray[np.int64]  # i8[3], of the three above
+
+
+@inlined
+def _bit(bits, row):  # type: ignore[no-untyped-def]
+    return (bits[np.uint64(row) >> np.uint64(3)] >> np.uint8(row & 7)) & np.uint8(1)
+
+
+@kernel
+def emit_chain(table, leader, version, found):  # type: ignore[no-untyped-def]
+    """Add the living rows of a chain to ``found.rows``. O(length of the chain)."""
+    n_rows = found.counts[0]
+    row = leader
+    while True:
+        death = table.death[row]
+        if table.birth[row] <= version and (death == 0 or death > version):
+            found.rows[n_rows] = row
+            n_rows += 1
+        row = table.follower[row] - 1
+        if row < 0:
+            break
+    found.counts[0] = n_rows
+
+
+@kernel
+def settle(slots, n_slots, row_of_slot, tests, vector, decides, table, version, found):  # type: ignore[no-untyped-def]
+    """Turn the slots found in one block into rows.
+
+    ``slots``: i4[>= n_slots], slots whose constraints hold. ``row_of_slot``: i4[P], or empty
+    where slot p belongs to row p. ``decides``: whether the tests decide for
+    this event; otherwise every slot with tests is asked. Adds to ``found``: rows of plain
+    leaders at once, leaders with many slots and leaders to be asked for later.
+    O(n_slots + tests).
+    """
+    n_rows = found.counts[0]
+    for i in range(n_slots):
+        slot = slots[i]
+        row = row_of_slot[slot] if row_of_slot.size else slot
+        if not _bit(table.flagged, row):
+            found.rows[n_rows] = row
+            n_rows += 1
+            continue
+        verdict = ACCEPTED
+        if tests.start.size and tests.start[slot + 1] > tests.start[slot]:
+            verdict = judge(tests, vector, slot) if decides else UNDECIDED
+        if verdict == REJECTED:
+            continue
+        if verdict == UNDECIDED:
+            found.asked[found.counts[2]] = row
+            found.counts[2] += 1
+        elif _bit(table.has_many_slots, row):
+            found.leaders[found.counts[1]] = row
+            found.counts[1] += 1
+        else:
+            found.counts[0] = n_rows
+            emit_chain(table, row, version, found)
+            n_rows = found.counts[0]
+    found.counts[0] = n_rows
+
+
+@kernel
+def settle_leaders(table, version, found):  # type: ignore[no-untyped-def]
+    """Add the chains of the accepted leaders with many slots, each once. O(n log n)."""
+    n_leaders = found.counts[1]
+    if n_leaders == 0:
+        return
+    leaders = np.sort(found.leaders[:n_leaders])
+    for i in range(n_leaders):
+        if i == 0 or leaders[i] != leaders[i - 1]:
+            emit_chain(table, leaders[i], version, found)
+
+
+@kernel
+def order_by_priority(rows, n_rows, priority, ordered):  # type: ignore[no-untyped-def]
+    """Write ``rows`` to ``ordered`` by ascending priority number, keeping their order. O(n)."""
+    position = np.zeros(N_PRIORITIES + 1, np.int64)
+    for i in range(n_rows):
+        position[priority[rows[i]] + 1] += 1
+    for level in range(N_PRIORITIES):
+        position[level + 1] += position[level]
+    for i in range(n_rows):
+        level = priority[rows[i]]
+        ordered[position[level]] = rows[i]
+        position[level] += 1
+
+
+NO_TESTS = Tests(
+    *(np.zeros(0, dtype) for dtype in (np.int32, np.uint8, np.int32, np.float64, np.float64)),
+    *(np.zeros(0, dtype) for dtype in (np.int32, np.float64)),
+)
+
+
+@kernel
+def settle_batch(slots, offsets, row_of_slot, tests, matrix, table, version, found, rows_end, is_open):  # type: ignore[no-untyped-def]
+    """``settle`` for plain events, event e having ``slots[offsets[e]:offsets[e + 1]]``.
+
+    Writes ``rows_end``: i8[E], where the rows of each event end in ``found.rows``, and sets
+    ``is_open``: u1[E] for events with leaders or questions left, which are to be matched one by
+    one. Stops while ``found.rows`` has room for R rows more; returns how many events are done.
+    O(slots + tests).
+    """
+    for e in range(rows_end.size):
+        if found.counts[0] + table.birth.size > found.rows.size:
+            return e
+        found.counts[1] = 0
+        found.counts[2] = 0
+        first, last = offsets[e], offsets[e + 1]
+        settle(
+            slots[first:last], last - first, row_of_slot, tests, matrix[e], True, table, version, found
+        )
+        rows_end[e] = found.counts[0]
+        if found.counts[1] or found.counts[2]:
+            is_open[e] = 1
+    return rows_end.size
+
+
+@kernel
+def order_batch(rows, events, n_rows, n_events, priority, ordered, offsets):  # type: ignore[no-untyped-def]
+    """Sort rows by event, then priority, keeping their order otherwise.
+
+    ``events``: i4[n_rows], the event of each row. Writes ``ordered``: i4[n_rows] and
+    ``offsets``: i8[n_events + 1]. O(n_rows + n_events x N_PRIORITIES).
+    """
+    position = np.zeros(n_events * N_PRIORITIES + 1, np.int64)
+    for i in range(n_rows):
+        position[events[i] * N_PRIORITIES + priority[rows[i]] + 1] += 1
+    for key in range(n_events * N_PRIORITIES):
+        position[key + 1] += position[key]
+    for e in range(n_events + 1):
+        offsets[e] = position[e * N_PRIORITIES]
+    for i in range(n_rows):
+        key = events[i] * N_PRIORITIES + priority[rows[i]]
+        ordered[position[key]] = rows[i]
+        position[key] += 1
