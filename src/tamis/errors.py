@@ -112,7 +112,9 @@ class FilterTooComplex(FilterError):
     def __init__(self, what: str, size: int, cap: int, advice: str) -> None:
         self.size = size
         self.cap = cap
-        super().__init__(f"the filter has {size:,} {what}, more than the {cap:,} allowed; {advice}")
+        # Python refuses to write integers of thousands of digits.
+        shown = f"{size:,}" if size < 10**30 else f"about 10^{int(size.bit_length() * 0.30103)}"
+        super().__init__(f"the filter has {shown} {what}, more than the {cap:,} allowed; {advice}")
 
 
 class DuplicateSubscription(TamisError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Protocol
 
 import numpy as np
@@ -66,9 +67,9 @@ class BoxBase:
     def _range(self, low: float, high: float, first_bit: int) -> Range:
         low_open, high_open = self._is_opened(first_bit), self._is_opened(first_bit + 1)
         if low_open:
-            low = float(np.nextafter(low, -np.inf))
+            low = math.nextafter(low, -math.inf)
         if high_open:
-            high = float(np.nextafter(high, np.inf))
+            high = math.nextafter(high, math.inf)
         ends = ("(" if low_open else "[") + (")" if high_open else "]")
         if low == -np.inf and high == np.inf:
             return Range(low, high, ends)

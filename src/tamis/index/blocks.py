@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from tamis.index.columns import Vector
 from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
-from tamis.kernels.emit import NO_TESTS
 from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes
-from tamis.kernels.tests import Tests
+from tamis.kernels.tests import NO_TESTS, Tests
 
 Slots = npt.NDArray[np.int32]
 Arrays = dict[str, npt.NDArray[np.generic]]

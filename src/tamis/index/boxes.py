@@ -49,11 +49,12 @@ def check_boxes(
     is_free = np.isnan(lows) & np.isnan(highs)
     low_opened, high_opened = low_opened & ~np.isnan(lows), high_opened & ~np.isnan(highs)
     if (low_opened & (lows == np.inf)).any() or (high_opened & (highs == -np.inf)).any():
-        raise InvalidSubscription("a box is open at the far infinity and holds nothing; leave it out")
+        raise InvalidSubscription("a box open at its far infinity holds nothing; leave it out")
     np.copyto(lows, -np.inf, where=np.isnan(lows))
     np.copyto(highs, np.inf, where=np.isnan(highs))
-    np.nextafter(lows, np.inf, out=lows, where=low_opened)
-    np.nextafter(highs, -np.inf, out=highs, where=high_opened)
+    with np.errstate(over="ignore"):  # the float64 after the largest is infinity
+        np.nextafter(lows, np.inf, out=lows, where=low_opened)
+        np.nextafter(highs, -np.inf, out=highs, where=high_opened)
     return CheckedBoxes(
         _bounds(lows, highs, is_free),
         _pack(low_opened, high_opened, ~is_free),

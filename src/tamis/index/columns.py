@@ -16,6 +16,7 @@ interval of float64 and a value is a float64, so that one engine serves all kind
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -198,13 +199,13 @@ def _put(lanes: _Lanes, value: Value, vector: Vector) -> bool:
         vector[columns[PRESENT]] = 0.0
     if kind is float or kind is int:
         if columns[NUMBER] >= 0:
-            vector[columns[NUMBER]] = value
+            vector[columns[NUMBER]] = value  # type: ignore[assignment]
             return is_exact(value)  # type: ignore[arg-type]
     elif kind is str:
         return _put_text(lanes, value, vector)  # type: ignore[arg-type]
     elif kind is bool:
         if columns[BOOLEAN] >= 0:
-            vector[columns[BOOLEAN]] = value
+            vector[columns[BOOLEAN]] = value  # type: ignore[assignment]
     elif isinstance(value, datetime):
         if columns[TIME] >= 0:
             micros = micros_of(value)
@@ -276,6 +277,7 @@ def _hull(n_columns: int, attributes: Attributes, all_lanes: dict[str, _Lanes]) 
         for value in values:
             one = np.full(n_columns, np.nan)
             exact = _put(lanes, value, one)
+            # Inexact values are integers, far from where this overflows.
             below = one if exact else np.nextafter(one, -np.inf)
             above = one.copy() if exact else np.nextafter(one, np.inf)
             if isinstance(value, Range):
@@ -295,4 +297,4 @@ def _put_range(lanes: _Lanes, held: Range, low: Vector, high: Vector) -> None:
         if border is not None:
             number = micros_of(border) if isinstance(border, datetime) else border
             away = -np.inf if side == 0 else np.inf
-            (low, high)[side][column] = np.nextafter(float(number), away)
+            (low, high)[side][column] = math.nextafter(float(number), away)

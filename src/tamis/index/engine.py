@@ -187,9 +187,7 @@ class Engine:
         order_by_priority(found.rows, n_rows, state.rows.priority, scratch.ordered)
         return scratch.ordered[:n_rows]
 
-    def _gather_choices(
-        self, state: State, choices: Sequence[Vector], scratch: _Scratch
-    ) -> None:
+    def _gather_choices(self, state: State, choices: Sequence[Vector], scratch: _Scratch) -> None:
         """Gather what any choice finds, each row and leader once."""
         found = scratch.found
         gathered: list[list[RowNumbers]] = [[], [], []]
@@ -237,9 +235,9 @@ class Engine:
         held: _Scratch | None = getattr(self._own, "scratch", None)
         if held is None or len(held.slots) < size:
             size += size // 4 + 64
-            buffers = [np.empty(size, np.int32) for _ in range(5)]
-            found = Found(*buffers[:3], np.zeros(3, np.int64))
-            held = _Scratch(buffers[3], found, buffers[4])
+            rows, leaders, asked, slots, ordered = (np.empty(size, np.int32) for _ in range(5))
+            found = Found(rows, leaders, asked, np.zeros(3, np.int64))
+            held = _Scratch(slots, found, ordered)
             self._own.scratch = held
         return held
 

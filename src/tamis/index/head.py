@@ -6,9 +6,8 @@ import numpy as np
 
 from tamis.index.slot_table import SlotTable, tests_of
 from tamis.index.slots import Slot
-from tamis.kernels.emit import NO_TESTS
 from tamis.kernels.scan import Constraints
-from tamis.kernels.tests import Tests
+from tamis.kernels.tests import NO_TESTS, Tests
 
 HEAD_SLOTS = 1024
 

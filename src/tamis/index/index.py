@@ -111,7 +111,9 @@ class Index:
     def match_batch(self, events: Any) -> MatchSet:
         """Match an Arrow table, a pandas frame, a dict of arrays, or a list of dicts or Events."""
         state = self._engine.state
-        found = [self._match(state, attributes).copy() for attributes in attributes_of_batch(events)]
+        found = [
+            self._match(state, attributes).copy() for attributes in attributes_of_batch(events)
+        ]
         offsets = np.zeros(len(found) + 1, dtype=np.int64)
         np.cumsum([len(rows) for rows in found], out=offsets[1:])
         rows = np.concatenate(found) if found else np.zeros(0, np.int32)
@@ -242,13 +244,16 @@ class Index:
     def _match(self, state: State, attributes: Attributes) -> npt.NDArray[np.int32]:
         if self.schema is not None:
             self.schema.check_event(attributes)
-        return self._engine.match(state, self._columns.encode(attributes), self._asker(attributes))
+        encoded = self._columns.encode(attributes)
+        return self._engine.match(state, encoded, self._asker(attributes))
 
     def _asker(self, attributes: Attributes) -> Callable[[int], bool]:
         def ask(leader: int) -> bool:
             check = self._check_of_leader.get(leader)
             if check is None:
-                check = self._check_of_leader[leader] = check_of(self._subscription(leader).condition)
+                check = self._check_of_leader[leader] = check_of(
+                    self._subscription(leader).condition
+                )
             return check(attributes)
 
         return ask

@@ -76,13 +76,11 @@ def _to_numpy(array: Any) -> npt.NDArray[Any]:
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def _fill_numbers(
-    matrix: Matrix, name: str, numbers: Any, is_null: Any, columns: Columns
-) -> bool:
-    if numbers.dtype.kind in "iu" and len(numbers):
-        if int(numbers.max()) > _EXACT or int(numbers.min()) < -_EXACT:
-            return False
-    is_boolean = numbers.dtype.kind == "b"
+def _fill_numbers(matrix: Matrix, name: str, numbers: Any, is_null: Any, columns: Columns) -> bool:
+    kind = numbers.dtype.kind
+    if kind in "iu" and len(numbers) and not _EXACT >= numbers.max() >= numbers.min() >= -_EXACT:
+        return False
+    is_boolean = kind == "b"
     column = columns.known(name, BOOLEAN if is_boolean else NUMBER)
     if column >= 0:
         matrix[:, column] = numbers
@@ -90,7 +88,9 @@ def _fill_numbers(
             matrix[is_null, column] = np.nan
     present = columns.known(name, PRESENT)
     if present >= 0:
-        is_missing = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), bool)
+        is_missing = (
+            np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), bool)
+        )
         if is_null is not None:
             is_missing |= is_null
         matrix[~is_missing, present] = 0.0
@@ -117,4 +117,3 @@ def _fill_values(matrix: Matrix, name: str, array: Any, columns: Columns) -> boo
     numbers = pc.fill_null(coded.indices, len(values)) if coded.null_count else coded.indices
     matrix[:, touched] = table[_to_numpy(numbers)]
     return True
-

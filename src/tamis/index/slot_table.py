@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tamis.index.slots import Slot
 from tamis.kernels.scan import Boxes, Constraints
-from tamis.kernels.tests import IN_SET, NEGATED, Tests
+from tamis.kernels.tests import FIRST_WITH_LIST, NEGATED, NO_TESTS, Tests
 
 Bools = npt.NDArray[np.bool_]
 
@@ -39,11 +39,12 @@ class SlotTable(NamedTuple):
                 _starts(np.diff(constraints.start)[wanted], np.int64),
                 *(array[kept] for array in constraints[1:]),
             ),
-            Tests(
-                _starts(np.diff(tests.start)[wanted]),
-                *(array[kept_tests] for array in tests[1:5]),
-                tests.set_start,
-                tests.set_values,
+            tests._replace(
+                start=_starts(np.diff(tests.start)[wanted]),
+                operation=tests.operation[kept_tests],
+                column=tests.column[kept_tests],
+                low=tests.low[kept_tests],
+                high=tests.high[kept_tests],
             ),
             self.row_of_slot[wanted],
         )
@@ -54,48 +55,47 @@ def tests_of(slots: Sequence[Slot]) -> Tests:
     if not any(slot.tests for slot in slots):
         return no_tests(len(slots))
     tests = [test for slot in slots for test in slot.tests]
-    sets = [one for slot in slots for one in slot.sets]
-    first_set = np.cumsum([0, *(len(slot.sets) for slot in slots)])
-    low = [
-        test[2] + first_set[p] if test[0] & ~NEGATED == IN_SET else test[2]
-        for p, slot in enumerate(slots)
-        for test in slot.tests
-    ]
-    return Tests(
+    lists = [one for slot in slots for one in slot.lists]
+    made = Tests(
         _starts([len(slot.tests) for slot in slots]),
         np.array([test[0] for test in tests], np.uint8),
         np.array([test[1] for test in tests], np.int32),
-        np.array(low, np.float64),
+        np.array([test[2] for test in tests], np.float64),
         np.array([test[3] for test in tests], np.float64),
-        _starts([len(one) for one in sets]),
-        np.array([code for one in sets for code in one], np.float64),
+        _starts([len(one) for one in lists], np.int64),
+        np.array([number for one in lists for number in one], np.float64),
     )
+    first = np.cumsum([0, *(len(slot.lists) for slot in slots)])[:-1]
+    return _renumber(made, np.repeat(first, [len(slot.tests) for slot in slots]))
+
+
+def _renumber(tests: Tests, first: Any) -> Tests:
+    """The tests with their lists numbered from ``first``."""
+    has_list = (tests.operation & ~np.uint8(NEGATED)) >= FIRST_WITH_LIST
+    return tests._replace(low=np.where(has_list, tests.low + first, tests.low))
 
 
 def concatenate(tables: Sequence[SlotTable]) -> SlotTable:
     """The slots of several tables in one."""
-    n_sets = np.cumsum([0, *(max(0, len(t.tests.set_start) - 1) for t in tables)])
-    lows = []
-    for table, shift in zip(tables, n_sets, strict=False):
-        is_set = (table.tests.operation & ~np.uint8(NEGATED)) == IN_SET
-        lows.append(table.tests.low + np.where(is_set, shift, 0))
-    joined = Tests(
-        _starts(np.concatenate([np.diff(t.tests.start) for t in tables])),
-        np.concatenate([t.tests.operation for t in tables]),
-        np.concatenate([t.tests.column for t in tables]),
-        np.concatenate(lows),
-        np.concatenate([t.tests.high for t in tables]),
-        _starts(np.concatenate([np.diff(t.tests.set_start) for t in tables])),
-        np.concatenate([t.tests.set_values for t in tables]),
+    n_lists = np.cumsum([0, *(len(table.tests.list_start) - 1 for table in tables)])
+    parts = [_renumber(t.tests, first) for t, first in zip(tables, n_lists, strict=False)]
+    tests = Tests(
+        _starts(np.concatenate([np.diff(part.start) for part in parts])),
+        np.concatenate([part.operation for part in parts]),
+        np.concatenate([part.column for part in parts]),
+        np.concatenate([part.low for part in parts]),
+        np.concatenate([part.high for part in parts]),
+        _starts(np.concatenate([np.diff(part.list_start) for part in parts]), np.int64),
+        np.concatenate([part.lists for part in parts]),
     )
-    return SlotTable(
-        Constraints(
-            _starts(np.concatenate([np.diff(t.constraints.start) for t in tables]), np.int64),
-            *(np.concatenate([t.constraints[i] for t in tables]) for i in range(1, 4)),
-        ),
-        joined,
-        np.concatenate([t.row_of_slot for t in tables]),
+    bounds = [table.constraints for table in tables]
+    constraints = Constraints(
+        _starts(np.concatenate([np.diff(one.start) for one in bounds]), np.int64),
+        np.concatenate([one.column for one in bounds]),
+        np.concatenate([one.low for one in bounds]),
+        np.concatenate([one.high for one in bounds]),
     )
+    return SlotTable(constraints, tests, np.concatenate([t.row_of_slot for t in tables]))
 
 
 def _starts(lengths: Any, dtype: Any = np.int32) -> Any:
@@ -106,11 +106,7 @@ def _starts(lengths: Any, dtype: Any = np.int32) -> Any:
 
 def no_tests(n_slots: int) -> Tests:
     """The tests of slots that have none."""
-    nothing = np.zeros(0, np.float64)
-    return Tests(
-        np.zeros(n_slots + 1, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int32),
-        nothing, nothing, np.zeros(1, np.int32), nothing,
-    )  # fmt: skip
+    return NO_TESTS._replace(start=np.zeros(n_slots + 1, np.int32))
 
 
 def constraints_of_boxes(boxes: Boxes) -> Constraints:

@@ -32,7 +32,16 @@ from tamis.index.columns import (
     is_exact,
     micros_of,
 )
-from tamis.kernels.tests import ASK, DIFFERS, IN_RANGE, IN_SET, IS_MISSING, NEGATED
+from tamis.kernels.tests import (
+    ASK,
+    DIFFERS,
+    IN_POLYGON,
+    IN_RANGE,
+    IN_SET,
+    IS_MISSING,
+    IS_NEAR,
+    NEGATED,
+)
 from tamis.language import Conjunction, Filter, Literal, Predicate
 from tamis.language.tree import (
     Equals,
@@ -69,7 +78,7 @@ class Slot:
 
     constraints: dict[int, tuple[float, float]] = field(default_factory=dict)
     tests: list[Test] = field(default_factory=list)
-    sets: list[list[float]] = field(default_factory=list)
+    lists: list[list[float]] = field(default_factory=list)
     # Columns whose interval is an equality, which no Range satisfies.
     points: list[int] = field(default_factory=list)
     is_merged: bool = False
@@ -85,10 +94,15 @@ class Slot:
         elif known != (low, high):
             self.tests.append((IN_RANGE, column, low, high))
 
+    def test_list(self, operation: int, column: int, numbers: list[float]) -> None:
+        """Add a test that needs a list of numbers."""
+        self.tests.append((operation, column, float(len(self.lists)), 0.0))
+        self.lists.append(numbers)
+
     @property
     def says_all(self) -> bool:
         """Whether equal slots come only from filters that mean the same."""
-        return not self.is_merged and not self.sets and all(t[0] != ASK for t in self.tests)
+        return not self.is_merged and not self.lists and all(t[0] != ASK for t in self.tests)
 
     def ask(self) -> None:
         """Ask for a look at the filter itself before this slot is accepted."""
@@ -120,11 +134,11 @@ def slots_of(conjunction: Conjunction, columns: Columns) -> Iterator[Slot]:
     for literal in conjunction:
         predicate = literal.predicate
         if isinstance(predicate, In) and not literal.negated:
-            if size * len(predicate.values) <= MAX_EXPANSION or size == 1:
-                size *= len(predicate.values)
-                choices.append(
-                    [Literal(Equals(predicate.attribute, value)) for value in predicate.values]
-                )
+            n_choices = size * len(predicate.values)
+            if n_choices <= MAX_EXPANSION or size == 1:
+                size = n_choices
+                name, values = predicate.attribute, predicate.values
+                choices.append([Literal(Equals(name, value)) for value in values])
                 continue
         choices.append([literal])
     for chosen in itertools.product(*choices):
@@ -270,21 +284,41 @@ def _test_set(slot: Slot, predicate: In, columns: Columns, negated: int) -> None
         slot.ask()
         return
     column = columns.column(predicate.attribute, _LANE_OF_KIND[predicate.kinds[0]])
-    slot.tests.append((IN_SET | negated, column, float(len(slot.sets)), 0.0))
-    slot.sets.append(sorted(code for code, _ in coded))
+    slot.test_list(IN_SET | negated, column, sorted(code for code, _ in coded))
 
 
 def _require_shape(slot: Slot, predicate: Predicate, columns: Columns) -> None:
-    """A box that holds the shape; the shape itself is looked at in the filter."""
+    """A box that holds the shape, and the test for the shape itself."""
     lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
-    if isinstance(predicate, InBox) and predicate.lon1 <= predicate.lon2:
-        slot.constrain(lon, predicate.lon1, predicate.lon2)
-        slot.constrain(lat, predicate.lat1, predicate.lat2)
-        return
     lon1, lat1, lon2, lat2 = _bounds(predicate)
     slot.constrain(lon, lon1, lon2)
     slot.constrain(lat, lat1, lat2)
-    slot.ask()
+    if isinstance(predicate, Within | Near):
+        _test_shape(slot, predicate, columns, 0)
+    elif isinstance(predicate, InBox) and predicate.lon1 > predicate.lon2:
+        east = math.nextafter(predicate.lon2, math.inf)
+        west = math.nextafter(predicate.lon1, -math.inf)
+        slot.tests.append((IN_RANGE | NEGATED, lon, east, west))
+
+
+def _test_shape(slot: Slot, predicate: Within | Near, columns: Columns, negated: int) -> None:
+    lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
+    if isinstance(predicate, Within):
+        edges = [
+            coordinate
+            for part in predicate.polygon.rings
+            for ring in part
+            for (x1, y1), (x2, y2) in itertools.pairwise(ring)
+            for coordinate in (x1, y1, x2, y2)
+        ]
+        slot.test_list(IN_POLYGON | negated, lon, [float(lat), *edges])
+        return
+    center_lon, center_lat = math.radians(predicate.center.lon), math.radians(predicate.center.lat)
+    h = math.sin(min(math.pi / 2, predicate.metres / EARTH_RADIUS_M / 2)) ** 2
+    # Angles are rounded to about 1e-15; what that makes of h stays far within this margin.
+    margin = 1e-12 * (math.sqrt(h) + h)
+    numbers = [float(lat), center_lon, center_lat, math.cos(center_lat), h, margin]
+    slot.test_list(IS_NEAR | negated, lon, numbers)
 
 
 def _bounds(predicate: Predicate) -> tuple[float, float, float, float]:
@@ -292,7 +326,9 @@ def _bounds(predicate: Predicate) -> tuple[float, float, float, float]:
     if isinstance(predicate, Within):
         return predicate.polygon.bounds
     if isinstance(predicate, InBox):
-        return -180.0, predicate.lat1, 180.0, predicate.lat2
+        if predicate.lon1 <= predicate.lon2:
+            return predicate.lon1, predicate.lat1, predicate.lon2, predicate.lat2
+        return -180.0, max(-90.0, predicate.lat1), 180.0, min(90.0, predicate.lat2)
     assert isinstance(predicate, Near)
     # A little wider than the circle, for the rounding of the distance itself.
     angle = predicate.metres / EARTH_RADIUS_M * (1 + 1e-9) + 1e-9
@@ -325,5 +361,7 @@ def _deny(slot: Slot, predicate: Predicate, columns: Columns) -> None:
             return
         ((column, (low, high)),) = denied.constraints.items()
         slot.tests.append((IN_RANGE | NEGATED, column, low, high))
+    elif isinstance(predicate, Within | Near):
+        _test_shape(slot, predicate, columns, NEGATED)
     else:
         slot.ask()

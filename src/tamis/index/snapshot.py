@@ -1,7 +1,7 @@
 """Index files: a directory of a manifest and arrays, written once, memory-mapped ever after.
 
-    manifest.json     format, columns, schema, what kind each part is of
-    <name>.npy        an array a file; a name says where the array belongs
+manifest.json     format, columns, schema, what kind each part is of
+<name>.npy        an array a file; a name says where the array belongs
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read(path: Path) -> tuple[Parts, Schema | None]:
     manifest = _read_manifest(path)
     try:
         parts = _Reader(path, manifest).read()
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"the index at {path} is damaged: {error}") from error
     return parts, None if manifest["schema"] is None else Schema(manifest["schema"])
 
@@ -60,6 +60,7 @@ def read(path: Path) -> tuple[Parts, Schema | None]:
 class _Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.arrays: dict[str, list[Any]] = {}
 
     def write(self, parts: Parts, schema: Schema | None) -> None:
         rows = parts.rows
@@ -79,11 +80,13 @@ class _Writer:
             ],
             "blocks": [self._block(f"block.{i}", block) for i, block in enumerate(parts.blocks)],
             "archive": self._archive(parts),
+            "arrays": self.arrays,
         }
         (self.path / _MANIFEST).write_text(json.dumps(manifest, indent=1))
 
     def _save(self, name: str, array: Array) -> None:
         np.save(self.path / f"{name}.npy", array)
+        self.arrays[name] = [array.dtype.str, list(array.shape)]
 
     def _texts(self, name: str, texts: Texts) -> dict[str, Any]:
         base = texts.stored()
@@ -161,6 +164,9 @@ class _Reader:
         file = self.path / f"{name}.npy"
         # Files without elements cannot be mapped.
         array: Array = np.load(file, mmap_mode=mode if file.stat().st_size > 128 else None)  # type: ignore[arg-type]
+        # Kernels trust the sizes of arrays, so a file of another size must not get to them.
+        if [array.dtype.str, list(array.shape)] != self.manifest["arrays"][name]:
+            raise ValueError(f"{file.name} is not the array that was written")
         # A plain array over the mapping: np.memmap objects are slower to hand to kernels.
         return np.asarray(array)
 
@@ -168,7 +174,9 @@ class _Reader:
         if held["is_counted"]:
             return Texts(Counted(held["n"]))
         return Texts(
-            Stored(*(self._load(f"{held['name']}.{part}") for part in ("letters", "offsets", "table")))
+            Stored(
+                *(self._load(f"{held['name']}.{part}") for part in ("letters", "offsets", "table"))
+            )
         )
 
     def _bounds(self, name: str, is_boxes: bool) -> Constraints | Boxes:
@@ -210,7 +218,6 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise SnapshotError(f"the manifest of {path} does not say its format; it is damaged")
     if manifest["format"] != FORMAT:
         what = "upgrade Tamis" if manifest["format"] > FORMAT else "save the index anew"
-        raise SnapshotError(
-            f"the index at {path} has format {manifest['format']}; this Tamis reads {FORMAT}, {what}"
-        )
+        has = f"the index at {path} has format {manifest['format']}"
+        raise SnapshotError(f"{has}; this Tamis reads {FORMAT}, {what}")
     return manifest

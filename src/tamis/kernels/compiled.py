@@ -12,35 +12,36 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal
 
 import numba
-from numba.core import config
+import numpy.typing as npt
+from numba.core import config as untyped_config
 
-Function = TypeVar("Function", bound=Callable[..., object])
+config: Any = untyped_config
+Array = npt.NDArray[Any]  # a comment says of what
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function over arrays: no GIL, no bounds checks, IEEE arithmetic, cached on disk."""
     return _compile(function, inline="never")
 
 
-def inlined(function: Function) -> Function:
+def inlined(function: Callable[..., Any]) -> Any:
     """Like ``kernel``, for small functions that only other kernels call."""
     return _compile(function, inline="always")
 
 
-def _compile(function: Function, inline: str) -> Function:
+def _compile(function: Callable[..., Any], inline: Literal["never", "always"]) -> Any:
     # The directory is read when the decorator runs; the caller's own setting is put back.
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_directory())
     try:
-        compiled: Function = numba.njit(
+        return numba.njit(
             cache=True, nogil=True, boundscheck=False, error_model="numpy", inline=inline
         )(function)
     finally:
         config.CACHE_DIR = before
-    return compiled
 
 
 @cache

@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.kernels.compiled import inlined, kernel
-from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, Tests, judge
+from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge
 
 N_PRIORITIES = 10
 
@@ -22,30 +21,30 @@ N_PRIORITIES = 10
 class RowTable(NamedTuple):
     """What is known of R rows."""
 
-    birth: npt.NDArray[np.int64]  # i8[R], the version that brought the row
-    death: npt.NDArray[np.int64]  # i8[R], the version that took it away, 0 while it lives
-    follower: npt.NDArray[np.int32]  # i4[R], one more than the next row of the chain, or 0
-    priority: npt.NDArray[np.uint8]  # u1[R], below N_PRIORITIES
-    flagged: npt.NDArray[np.uint8]  # u1[R / 8], a bit a row: it is not plain
-    has_many_slots: npt.NDArray[np.uint8]  # u1[R / 8], a bit a row
+    birth: Array  # i8[R], the version that brought the row
+    death: Array  # i8[R], the version that took it away, 0 while it lives
+    follower: Array  # i4[R], one more than the next row of the chain, or 0
+    priority: Array  # u1[R], below N_PRIORITIES
+    flagged: Array  # u1[R / 8], a bit a row: it is not plain
+    has_many_slots: Array  # u1[R / 8], a bit a row
 
 
 class Found(NamedTuple):
     """Where results are gathered; ``counts`` says how many there are of each."""
 
-    rows: npt.NDArray[np.int32]  # i4[>= R], rows that are told
-    leaders: npt.NDArray[np.int32]  # i4[...], accepted leaders with many slots, repeats possible
-    asked: npt.NDArray[np.int32]  # i4[...], leaders whose filter must be asked
-    counts: npt.NDArray[np.int64]  # i8[3], of the three above
+    rows: Array  # i4[>= R], rows that are told
+    leaders: Array  # i4[...], accepted leaders with many slots, repeats possible
+    asked: Array  # i4[...], leaders whose filter must be asked
+    counts: Array  # i8[3], of the three above
 
 
 @inlined
-def _bit(bits, row):  # type: ignore[no-untyped-def]
+def _bit(bits, row):
     return (bits[np.uint64(row) >> np.uint64(3)] >> np.uint8(row & 7)) & np.uint8(1)
 
 
 @kernel
-def emit_chain(table, leader, version, found):  # type: ignore[no-untyped-def]
+def emit_chain(table, leader, version, found):
     """Add the living rows of a chain to ``found.rows``. O(length of the chain)."""
     n_rows = found.counts[0]
     row = leader
@@ -61,7 +60,7 @@ def emit_chain(table, leader, version, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def settle(slots, n_slots, row_of_slot, tests, vector, decides, table, version, found):  # type: ignore[no-untyped-def]
+def settle(slots, n_slots, row_of_slot, tests, vector, decides, table, version, found):
     """Turn the slots found in one block into rows.
 
     ``slots``: i4[>= n_slots], slots whose constraints hold. ``row_of_slot``: i4[P], or empty
@@ -97,7 +96,7 @@ def settle(slots, n_slots, row_of_slot, tests, vector, decides, table, version, 
 
 
 @kernel
-def settle_leaders(table, version, found):  # type: ignore[no-untyped-def]
+def settle_leaders(table, version, found):
     """Add the chains of the accepted leaders with many slots, each once. O(n log n)."""
     n_leaders = found.counts[1]
     if n_leaders == 0:
@@ -109,7 +108,7 @@ def settle_leaders(table, version, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def order_by_priority(rows, n_rows, priority, ordered):  # type: ignore[no-untyped-def]
+def order_by_priority(rows, n_rows, priority, ordered):
     """Write ``rows`` to ``ordered`` by ascending priority number, keeping their order. O(n)."""
     position = np.zeros(N_PRIORITIES + 1, np.int64)
     for i in range(n_rows):
@@ -122,14 +121,10 @@ def order_by_priority(rows, n_rows, priority, ordered):  # type: ignore[no-untyp
         position[level] += 1
 
 
-NO_TESTS = Tests(
-    *(np.zeros(0, dtype) for dtype in (np.int32, np.uint8, np.int32, np.float64, np.float64)),
-    *(np.zeros(0, dtype) for dtype in (np.int32, np.float64)),
-)
-
-
 @kernel
-def settle_batch(slots, offsets, row_of_slot, tests, matrix, table, version, found, rows_end, is_open):  # type: ignore[no-untyped-def]
+def settle_batch(
+    slots, offsets, row_of_slot, tests, matrix, table, version, found, rows_end, is_open
+):
     """``settle`` for plain events, event e having ``slots[offsets[e]:offsets[e + 1]]``.
 
     Writes ``rows_end``: i8[E], where the rows of each event end in ``found.rows``, and sets
@@ -144,7 +139,15 @@ def settle_batch(slots, offsets, row_of_slot, tests, matrix, table, version, fou
         found.counts[2] = 0
         first, last = offsets[e], offsets[e + 1]
         settle(
-            slots[first:last], last - first, row_of_slot, tests, matrix[e], True, table, version, found
+            slots[first:last],
+            last - first,
+            row_of_slot,
+            tests,
+            matrix[e],
+            True,
+            table,
+            version,
+            found,
         )
         rows_end[e] = found.counts[0]
         if found.counts[1] or found.counts[2]:
@@ -153,7 +156,7 @@ def settle_batch(slots, offsets, row_of_slot, tests, matrix, table, version, fou
 
 
 @kernel
-def order_batch(rows, events, n_rows, n_events, priority, ordered, offsets):  # type: ignore[no-untyped-def]
+def order_batch(rows, events, n_rows, n_events, priority, ordered, offsets):
     """Sort rows by event, then priority, keeping their order otherwise.
 
     ``events``: i4[n_rows], the event of each row. Writes ``ordered``: i4[n_rows] and

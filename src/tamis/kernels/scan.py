@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from tamis.kernels.compiled import kernel
+from tamis.kernels.compiled import Array, kernel
 
 
 class Constraints(NamedTuple):
     """The constraints of P slots: those of slot p are ``start[p]`` to ``start[p + 1]``."""
 
-    start: npt.NDArray[np.int64]  # i8[P + 1], ascending
-    column: npt.NDArray[np.int32]  # i4[K], unique within a slot
-    low: npt.NDArray[np.float64]  # f8[K]
-    high: npt.NDArray[np.float64]  # f8[K]
+    start: Array  # i8[P + 1], ascending
+    column: Array  # i4[K], unique within a slot
+    low: Array  # f8[K]
+    high: Array  # f8[K]
 
 
 class Boxes(NamedTuple):
     """P slots that all constrain the same C columns."""
 
-    columns: npt.NDArray[np.int32]  # i4[C]
-    bounds: npt.NDArray[np.float64]  # f8[P, C, 2], low and high
+    columns: Array  # i4[C]
+    bounds: Array  # f8[P, C, 2], low and high
 
 
 @kernel
-def scan(constraints, n_slots, low, high, out):  # type: ignore[no-untyped-def]
+def scan(constraints, n_slots, low, high, out):
     """Write to ``out`` the slots whose every interval meets the event's; return their number.
 
     ``low``, ``high``: f8[M], the event's interval in each column, NaN where it has no value
@@ -48,7 +45,7 @@ def scan(constraints, n_slots, low, high, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scan_boxes(boxes, low, high, out):  # type: ignore[no-untyped-def]
+def scan_boxes(boxes, low, high, out):
     """``scan`` for slots that all constrain the same columns. O(P x C)."""
     n_out = 0
     for slot in range(boxes.bounds.shape[0]):
@@ -56,8 +53,7 @@ def scan_boxes(boxes, low, high, out):  # type: ignore[no-untyped-def]
         for c in range(boxes.columns.size):
             column = boxes.columns[c]
             if not (
-                boxes.bounds[slot, c, 0] <= high[column]
-                and low[column] <= boxes.bounds[slot, c, 1]
+                boxes.bounds[slot, c, 0] <= high[column] and low[column] <= boxes.bounds[slot, c, 1]
             ):
                 accepted = False
                 break

@@ -1,65 +1,121 @@
 """Tests: what an interval cannot say, checked on the slots that the intervals let through.
 
 A test is an operation with a column and two operands. NaN in the column means that the value
-is missing: then no operation but IS_MISSING holds, and its negation does.
+is missing: then no operation but IS_MISSING holds, and its negation does. Operations that need
+more have a list, whose number is their first operand.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.compiled import Array, kernel
 
 IN_RANGE = 0  # low <= value <= high
 DIFFERS = 1  # value != low
-IN_SET = 2  # value is among set_values[set_start[low]:set_start[low + 1]]
-IS_MISSING = 3
-ASK = 4  # only the filter itself can tell
+IS_MISSING = 2
+ASK = 3  # only the filter itself can tell
+IN_SET = 4  # value is in the list: numbers, ascending
+IS_NEAR = 5  # point is near: latitude column, center (radians), cosine, haversine, margin
+IN_POLYGON = 6  # point is inside: latitude column, then x1, y1, x2, y2 of every edge
+FIRST_WITH_LIST = IN_SET
 NEGATED = 16  # added to an operation: it must not hold
 
 REJECTED, ACCEPTED, UNDECIDED = 0, 1, 2
+
+# Beyond this part of the terms it is made of, the sign of an orientation is certain.
+_ORIENTATION_ERROR = 1e-14
 
 
 class Tests(NamedTuple):
     """The tests of P slots: those of slot p are ``start[p]`` to ``start[p + 1]``."""
 
-    __test__ = False  # not a test case
-
-    start: npt.NDArray[np.int32]  # i4[P + 1], ascending
-    operation: npt.NDArray[np.uint8]  # u1[T]
-    column: npt.NDArray[np.int32]  # i4[T]
-    low: npt.NDArray[np.float64]  # f8[T]
-    high: npt.NDArray[np.float64]  # f8[T]
-    set_start: npt.NDArray[np.int32]  # i4[S + 1], ascending
-    set_values: npt.NDArray[np.float64]  # f8[...], ascending within a set
-
-
-@inlined
-def _holds(operation, value, low, high, set_start, set_values):  # type: ignore[no-untyped-def]
-    if operation == IS_MISSING:
-        return value != value
-    if value != value:
-        return False
-    if operation == IN_RANGE:
-        return low <= value <= high
-    if operation == DIFFERS:
-        return value != low
-    which = int(low)
-    first, last = set_start[which], set_start[which + 1]
-    while first < last:
-        middle = (first + last) // 2
-        if set_values[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first < set_start[which + 1] and set_values[first] == value
+    start: Array  # i4[P + 1], ascending
+    operation: Array  # u1[T]
+    column: Array  # i4[T]
+    low: Array  # f8[T]
+    high: Array  # f8[T]
+    list_start: Array  # i8[L + 1], ascending
+    lists: Array  # f8[...]
 
 
 @kernel
-def judge(tests, vector, slot):  # type: ignore[no-untyped-def]
+def _is_in_set(value, lists, first, last):
+    """ACCEPTED if ``value`` is in ``lists[first:last]``. O(log length)."""
+    end = last
+    while first < last:
+        middle = (first + last) // 2
+        if lists[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return ACCEPTED if first < end and lists[first] == value else REJECTED
+
+
+@kernel
+def _is_near(lon, lat, lists, first):
+    """Whether a point is near, UNDECIDED where rounding could matter. O(1)."""
+    if abs(lon) > 180.0 or abs(lat) > 90.0:
+        return REJECTED
+    center_lon, center_lat = lists[first + 1], lists[first + 2]
+    across = math.sin((math.radians(lat) - center_lat) / 2)
+    along = math.sin((math.radians(lon) - center_lon) / 2)
+    h = across * across + lists[first + 3] * math.cos(math.radians(lat)) * along * along
+    excess = h - lists[first + 4]
+    if abs(excess) <= lists[first + 5]:
+        return UNDECIDED
+    return ACCEPTED if excess < 0 else REJECTED
+
+
+@kernel
+def _is_in_polygon(x, y, lists, first, last):
+    """Whether a point is inside, by the crossings of a ray to the right; UNDECIDED on a border.
+
+    Even-odd over the edges ``lists[first:last]`` of all rings, which serves holes and several
+    parts alike. O(edges).
+    """
+    is_inside = False
+    for i in range(first, last, 4):
+        x1, y1, x2, y2 = lists[i], lists[i + 1], lists[i + 2], lists[i + 3]
+        if y < min(y1, y2) or y > max(y1, y2) or x > max(x1, x2):
+            continue
+        if x >= min(x1, x2):
+            a, b = (x2 - x1) * (y - y1), (x - x1) * (y2 - y1)
+            if abs(a - b) <= _ORIENTATION_ERROR * (abs(a) + abs(b)):
+                return UNDECIDED
+            if (y1 <= y) != (y2 <= y) and ((a > b) == (y2 > y1)):
+                is_inside = not is_inside
+        elif (y1 <= y) != (y2 <= y):
+            is_inside = not is_inside
+    return ACCEPTED if is_inside else REJECTED
+
+
+@kernel
+def _verdict(tests, t, operation, vector):
+    """What one test says of an event; ``operation`` is the test's without NEGATED."""
+    value = vector[tests.column[t]]
+    if operation == IS_MISSING:
+        return ACCEPTED if value != value else REJECTED
+    if value != value:
+        return REJECTED
+    if operation == IN_RANGE:
+        return ACCEPTED if tests.low[t] <= value <= tests.high[t] else REJECTED
+    if operation == DIFFERS:
+        return ACCEPTED if value != tests.low[t] else REJECTED
+    first, last = tests.list_start[int(tests.low[t])], tests.list_start[int(tests.low[t]) + 1]
+    if operation == IN_SET:
+        return _is_in_set(value, tests.lists, first, last)
+    other = vector[int(tests.lists[first])]
+    if operation == IS_NEAR:
+        return _is_near(value, other, tests.lists, first)
+    return _is_in_polygon(value, other, tests.lists, first + 1, last)
+
+
+@kernel
+def judge(tests, vector, slot):
     """REJECTED or ACCEPTED, or UNDECIDED where only the filter can tell. O(tests of the slot).
 
     ``vector``: f8[M], the event.
@@ -70,14 +126,20 @@ def judge(tests, vector, slot):  # type: ignore[no-untyped-def]
         if operation == ASK:
             verdict = UNDECIDED
             continue
-        held = _holds(
-            operation & 15,
-            vector[tests.column[t]],
-            tests.low[t],
-            tests.high[t],
-            tests.set_start,
-            tests.set_values,
-        )
-        if held == (operation >= NEGATED):
+        said = _verdict(tests, t, operation & 15, vector)
+        if said == UNDECIDED:
+            verdict = UNDECIDED
+        elif (said == ACCEPTED) == (operation >= NEGATED):
             return REJECTED
     return verdict
+
+
+NO_TESTS = Tests(
+    np.zeros(0, np.int32),
+    np.zeros(0, np.uint8),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.float64),
+    np.zeros(0, np.float64),
+    np.zeros(1, np.int64),
+    np.zeros(0, np.float64),
+)

@@ -11,7 +11,7 @@ _PRIME = np.uint64(1099511628211)
 
 
 @kernel
-def hash_text(letters, start, stop):  # type: ignore[no-untyped-def]
+def hash_text(letters, start, stop):
     """FNV-1a of ``letters[start:stop]``, u1. O(length)."""
     made = _OFFSET
     for i in range(start, stop):
@@ -20,7 +20,7 @@ def hash_text(letters, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_table(letters, offsets, table):  # type: ignore[no-untyped-def]
+def fill_table(letters, offsets, table):
     """Enter every text; return the position of one that is there twice, or -1.
 
     ``letters``: u1[...]; ``offsets``: i4[N + 1]; ``table``: i4[2^k > N], zeros, becomes the
@@ -39,7 +39,7 @@ def fill_table(letters, offsets, table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_text(letters, offsets, table, wanted):  # type: ignore[no-untyped-def]
+def find_text(letters, offsets, table, wanted):
     """The position of a text (``wanted``: u1[...]), or -1. O(length)."""
     mask = np.uint64(table.size - 1)
     place = hash_text(wanted, 0, wanted.size) & mask
@@ -51,7 +51,7 @@ def find_text(letters, offsets, table, wanted):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _is_same(letters, offsets, position, wanted, start, stop):  # type: ignore[no-untyped-def]
+def _is_same(letters, offsets, position, wanted, start, stop):
     first = offsets[position]
     if offsets[position + 1] - first != stop - start:
         return False

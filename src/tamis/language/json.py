@@ -39,16 +39,17 @@ def parse_json_text(text: str) -> Filter:
     if len(text) > MAX_TEXT:
         raise FilterTooComplex("characters", len(text), MAX_TEXT, "shorten it")
     try:
-        raw = json.loads(text, object_pairs_hook=_unique_keys)
+        return from_json(json.loads(text, object_pairs_hook=_unique_keys))
     except json.JSONDecodeError as error:
         raise FilterSyntaxError(f"not JSON: {error.msg}", text=text, offset=error.pos) from None
     except RecursionError:
         raise FilterTooComplex(
             "levels of nesting or more", MAX_DEPTH + 1, MAX_DEPTH, "flatten or split it"
         ) from None
+    except FilterError:
+        raise
     except ValueError as error:  # a repeated key, an integer of thousands of digits
         raise FilterSyntaxError(f"not a filter: {error}", path="$") from None
-    return from_json(raw)
 
 
 def from_json(raw: Any) -> Filter:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tamis.errors import FilterTooComplex
 from tamis.language.tree import (
@@ -31,8 +31,7 @@ from tamis.values.ranges import Bound
 DEFAULT_CAP = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """A predicate, or the negation of one."""
 
     predicate: Predicate
@@ -54,7 +53,8 @@ def normal_form(
 ) -> tuple[Conjunction, ...]:
     """The conjunctions of which at least one must hold; none for a filter that accepts nothing.
 
-    ``is_single`` tells which attributes never have more than one value.
+    ``is_single`` tells which attributes never have more than one value, nor a Range (one Range
+    can meet both ``x > 5`` and ``x < 3``).
 
     >>> from tamis.language import parse_filter
     >>> for conjunction in normal_form(parse_filter("a = 1 AND NOT (b = 2 AND c IS NULL)")):
@@ -64,6 +64,9 @@ def normal_form(
     >>> normal_form(parse_filter("x > 5 AND x < 3"), is_single=lambda attribute: True)
     ()
     """
+    plain = _plain_conjunction(node)
+    if plain is not None:
+        return (plain,)
     pushed = _push_down(node, negated=False)
     size = _size(pushed)
     if size > cap:
@@ -73,6 +76,19 @@ def normal_form(
         )  # fmt: skip
     simplified = (_simplify(conjunction, is_single) for conjunction in _expand(pushed))
     return _absorb(one for one in simplified if one is not None)
+
+
+def _plain_conjunction(node: Filter) -> Conjunction | None:
+    """The filter, if it is a conjunction already in which nothing can be simplified."""
+    parts = node.parts if isinstance(node, And) else (node,)
+    attributes = set()
+    for part in parts:
+        if not isinstance(part, Predicate):
+            return None
+        attributes.add(part.attribute)
+    if len(attributes) < len(parts):
+        return None
+    return tuple([Literal(part) for part in parts])  # type: ignore[arg-type]
 
 
 def to_filter(conjunctions: Iterable[Conjunction]) -> Filter:
@@ -111,6 +127,8 @@ def _size(node: _Pushed) -> int:
 def _expand(node: _Pushed) -> list[Conjunction]:
     if isinstance(node, Literal):
         return [(node,)]
+    if _size(node) == 0:  # FALSE somewhere; its neighbours may be too large to expand
+        return []
     word, parts = node
     expanded = [_expand(part) for part in parts]
     if word == "or":

@@ -115,6 +115,9 @@ class Distance:
         )
 
     __ge__ = __gt__
+    __eq__ = __gt__  # type: ignore[assignment]
+    __ne__ = __gt__  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
 
 def col(name: str) -> Column:

@@ -48,6 +48,10 @@ def parse_query(text: str) -> Filter:
     """
     if len(text) > MAX_TEXT:
         raise FilterTooComplex("characters", len(text), MAX_TEXT, "shorten it")
+    if not text:
+        raise FilterSyntaxError(
+            "the filter is empty; write where=TRUE to accept every event", text=text, offset=0
+        )
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for parameter, value in _parameters(text):
         attribute, word = _split(parameter)
@@ -107,7 +111,7 @@ def _split(parameter: str) -> tuple[str, str]:
     if parameter == "where":
         return "", "where"
     attribute, _, word = parameter.rpartition("_")
-    if attribute and word and (word in _BORDERS or word in _READERS):
+    if attribute and word in _WORDS:
         return attribute, word
     return parameter, ""
 
@@ -192,6 +196,7 @@ _READERS: dict[str, Callable[[str, list[str]], Filter]] = {
     "nearer": lambda a, values: _read_near(a, values, is_open=True),
     "where": lambda a, values: parse_sql(values[0]),
 }
+_WORDS = frozenset({*_BORDERS, *_READERS} - {"", "where"})
 
 
 def _text(value: Any) -> str:

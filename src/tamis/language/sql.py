@@ -12,11 +12,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from sqlglot import exp
-from sqlglot.dialects.postgres import Postgres
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import Token, TokenType
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex, TamisError
+from tamis.language.sql_syntax import parse_condition, room_for
+from tamis.language.sql_tokens import RESERVED, tokenise
 from tamis.language.tree import (
     FALSE,
     MAX_DEPTH,
@@ -40,7 +39,6 @@ from tamis.values import Point, Polygon, Range, Value, check_integer, parse_time
 
 MAX_TEXT = 100_000
 
-_DIALECT = Postgres()
 _FLIPPED: dict[type, type] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE
 }  # fmt: skip
@@ -49,8 +47,6 @@ _TIMESTAMPS = (
     exp.DataType.Type.TIMESTAMPTZ,
     exp.DataType.Type.DATE,
 )
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _FUNCTIONS = "within, box, distance, in_range, point, infinity"
 
 
@@ -68,65 +64,20 @@ def parse_sql(text: str) -> Filter:
 
 
 class _Reader:
-    """One text on its way to a tree; knows the tokens, to say where something is wrong."""
+    """One text on its way to a tree; says where something is wrong."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens: list[Token] = []
 
     def read(self) -> Filter:
-        self.tokens = self._tokenise()
-        if not self.tokens:
-            self._fail("the filter is empty; write TRUE to accept every event", 0)
-        self._check_nesting()
+        tokens, nesting = tokenise(self.text)
         try:
-            return self._filter(self._parse())
+            with room_for(nesting):
+                return self._filter(parse_condition(self.text, tokens))
         except RecursionError:
             raise FilterTooComplex(
                 "levels of nesting or more", MAX_DEPTH + 1, MAX_DEPTH, "flatten or split it"
             ) from None
-
-    # -- from text to sqlglot's tree
-
-    def _tokenise(self) -> list[Token]:
-        try:
-            return _DIALECT.tokenize(self.text)
-        except TokenError:
-            offset = _unclosed(self.text)
-            self._fail(f"this {self.text[offset : offset + 1]!r} is never closed", offset)
-
-    def _check_nesting(self) -> None:
-        depth = deepest = 0
-        for token in self.tokens:
-            if token.token_type is TokenType.SEMICOLON:
-                self._fail("unexpected ';'; a filter is one condition", token.start)
-            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-            deepest = max(deepest, depth)
-        if deepest > MAX_DEPTH:
-            raise FilterTooComplex("levels of nesting", deepest, MAX_DEPTH, "flatten or split it")
-
-    def _parse(self) -> exp.Expression:
-        try:
-            (tree,) = _DIALECT.parse_into(exp.Condition, self.text)
-        except ParseError as error:
-            self._explain_parse_error(error)
-        if not isinstance(tree, exp.Expression):
-            self._fail("expected a condition, for example price < 3300", 0)
-        return tree
-
-    def _explain_parse_error(self, error: ParseError) -> NoReturn:
-        first = error.errors[0] if error.errors else {}
-        lines = self.text.split("\n")
-        line, end = first.get("line") or 1, first.get("col") or 1
-        offset = sum(len(one) + 1 for one in lines[: line - 1]) + end
-        token = next((t for t in self.tokens if t.end + 1 >= offset), self.tokens[-1])
-        shown = self.text[token.start : token.end + 1]
-        said = str(first.get("description") or "")
-        if said.startswith("Required keyword"):
-            self._fail(f"something is missing after {shown!r}", token.start)
-        if said.startswith("Expecting"):
-            self._fail(f"expected {said.removeprefix('Expecting ').strip('.')!r}", token.end + 1)
-        self._fail(f"unexpected {shown!r}; expected a condition such as price < 3300", token.start)
 
     # -- from sqlglot's tree to ours
 
@@ -216,6 +167,12 @@ class _Reader:
         pattern = self._value(node.expression)
         if not isinstance(pattern, str):
             self._refuse(node.expression, "LIKE is followed by a text such as 'prefix%'")
+        if "\\" in pattern and not escape:
+            self._refuse(
+                node.expression,
+                "a backslash in a pattern, which SQL takes for an escape; say which character "
+                "escapes: LIKE 'C:\\dir%' ESCAPE '!'",
+            )
         attribute = self._attribute(node.this)
         test = self._prefix(attribute, pattern, escape, node.expression)
         return Not(test) if node.args.get("negate") else test
@@ -301,6 +258,12 @@ class _Reader:
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             self._refuse(node, f"expected the name of an attribute, not {self._describe(node)}")
         self._only(node, "this", "table", "db", "catalog")
+        for part in node.parts:
+            name = str(part.this)
+            if part.args.get("quoted"):
+                continue
+            if not name.isidentifier() or name.upper() in RESERVED:
+                self._refuse(node, f"{name[:30]!r} is not a plain name; put it in double quotes")
         return ".".join(str(part.this) for part in node.parts)
 
     def _value(self, node: exp.Expression) -> Value:
@@ -346,9 +309,14 @@ class _Reader:
         return number
 
     def _timestamp(self, node: exp.Expression) -> Value:
-        target = node.args["to"].this
-        if target not in _TIMESTAMPS or not isinstance(node.this, exp.Literal):
+        target, text = node.args["to"], node.this
+        is_text = isinstance(text, exp.Literal) and text.is_string
+        if type(node) is not exp.Cast or target.this not in _TIMESTAMPS or not is_text:
             self._refuse(node, "casts are not part of the filter language")
+        self._only(node, "this", "to")
+        self._only(target, "this", "nested")
+        if target.this is exp.DataType.Type.DATE and len(text.this) > len("2026-01-31"):
+            self._refuse(node, f"DATE {text.this!r} has a time of day; write TIMESTAMP instead")
         moment = parse_timestamp(str(node.this.this))
         if moment is None:
             self._refuse(
@@ -376,14 +344,13 @@ class _Reader:
     def _refuse(self, node: exp.Expression, problem: str) -> NoReturn:
         self._fail(problem, self._offset(node))
 
-    def _offset(self, node: exp.Expr) -> int:
-        """Where a node begins, as near as sqlglot tells: its own token, or one inside it."""
+    def _offset(self, node: exp.Expression) -> int:
+        """Where a node begins: its own token, or the first one inside it."""
         starts = [one.meta["start"] for one in node.walk() if "start" in one.meta]
-        for literal in node.find_all(exp.Literal):
-            starts += [t.start for t in self.tokens if t.text == literal.this][:1]
         if starts:
             return int(min(starts))
-        return self._offset(node.parent) if node.parent is not None else 0
+        parent = node.parent
+        return self._offset(parent) if isinstance(parent, exp.Expression) else 0
 
     def _fail(self, problem: str, offset: int) -> NoReturn:
         raise FilterSyntaxError(problem, text=self.text, offset=offset)
@@ -418,23 +385,3 @@ def _is_column(node: object) -> bool:
 
 def _is_call(node: object, name: str) -> bool:
     return isinstance(node, exp.Anonymous) and str(node.this).lower() == name
-
-
-def _unclosed(text: str) -> int:
-    """Where the quote or comment starts that has no end; 0 if none is found."""
-    position = 0
-    while position < len(text):
-        start = position
-        if text[position] in "'\"":
-            end = text.find(text[position], position + 1)
-        elif text.startswith("--", position):
-            end = text.find("\n", position)
-            end = len(text) if end < 0 else end
-        elif text.startswith("/*", position):
-            end = text.find("*/", position + 2)
-        else:
-            end = position
-        if end < 0:
-            return start
-        position = end + 1
-    return 0

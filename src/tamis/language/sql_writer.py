@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlglot.dialects.postgres import Postgres
 
+from tamis.language.sql_tokens import RESERVED
 from tamis.language.tree import (
     And,
     Equals,
@@ -29,7 +30,16 @@ from tamis.language.tree import (
 from tamis.values import Point, Value, timestamp_text
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_WORDS = frozenset(word.upper() for word in Postgres.Tokenizer.KEYWORDS)
+_WORDS = frozenset(
+    word.upper()
+    for words in (
+        Postgres.Tokenizer.KEYWORDS,
+        Postgres.Parser.NO_PAREN_FUNCTION_PARSERS,
+        Postgres.Parser.FUNCTION_PARSERS,
+        RESERVED,
+    )
+    for word in words
+)
 
 
 def to_sql(node: Filter) -> str:
@@ -96,7 +106,7 @@ def _write_range(node: Any) -> str:
 
 def _write_prefix(node: Any) -> str:
     prefix = node.prefix
-    if not re.search(r"[%_]", prefix):
+    if not re.search(r"[%_\\]", prefix):
         return f"{attribute_text(node.attribute)} LIKE {_quote(prefix + '%')}"
     escaped = re.sub(r"([!%_])", r"!\1", prefix)
     return f"{attribute_text(node.attribute)} LIKE {_quote(escaped + '%')} ESCAPE '!'"

@@ -122,6 +122,8 @@ class InRange(Predicate):
 
     def __post_init__(self) -> None:
         _check_attribute(self.attribute)
+        if not isinstance(self.range, Range):
+            raise FilterError(f"InRange needs a Range; {self.range!r} was given")
         if self.range.low is None and self.range.high is None:
             raise FilterError("a range without borders tests nothing; use IS NOT NULL instead")
 

@@ -54,7 +54,9 @@ def _flatten(raw: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[
 
 
 def _values_of(held: Any) -> tuple[Value, ...]:
-    if isinstance(held, list | tuple | set | frozenset | np.ndarray):
+    if isinstance(held, np.ndarray):
+        held = list(held) if held.ndim else held.item()
+    if isinstance(held, list | tuple | set | frozenset):
         values = [v for v in map(_value_of, held) if v is not None]
         # The order of first appearance is kept; 1, 1.0 and True are told apart by type.
         return tuple(value for _, value in dict.fromkeys((type(v), v) for v in values))

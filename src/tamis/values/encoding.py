@@ -43,7 +43,12 @@ def is_json_value(raw: Mapping[str, Any]) -> bool:
     """Whether a JSON object stands for one value, rather than for nested attributes."""
     if any(key in raw for key in ("$timestamp", "$range", "$number")):
         return True
-    return raw.get("type") in _GEOJSON and "coordinates" in raw
+    return _is_geojson(raw) and "coordinates" in raw
+
+
+def _is_geojson(raw: Mapping[str, Any]) -> bool:
+    kind = raw.get("type")
+    return isinstance(kind, str) and kind in _GEOJSON
 
 
 def value_from_json(raw: Any) -> Value | None:
@@ -54,22 +59,33 @@ def value_from_json(raw: Any) -> Value | None:
     """
     if not isinstance(raw, Mapping):
         return check_value(raw)
+    _check_keys(raw)
     if "$timestamp" in raw:
         return _timestamp_from_json(raw["$timestamp"])
     if "$number" in raw:
-        if raw["$number"] not in _SPECIAL:
+        special = _SPECIAL.get(raw["$number"]) if isinstance(raw["$number"], str) else None
+        if special is None:
             raise InvalidValue(f"{raw['$number']!r} is not one of {', '.join(_SPECIAL)}")
-        return _SPECIAL[raw["$number"]]
+        return special
     if "$range" in raw:
         return _range_from_json(raw)
     if raw.get("type") == "Point":
         return _point_from_json(raw)
-    if raw.get("type") in _GEOJSON:
+    if _is_geojson(raw):
         return Polygon.from_geojson(raw)
     raise InvalidValue(
         f"the object {str(dict(raw))[:60]} is not a value; expected GeoJSON (Point, Polygon, "
         "MultiPolygon), $range, $timestamp or $number"
     )
+
+
+def _check_keys(raw: Mapping[str, Any]) -> None:
+    """A misspelt key beside a ``$``-key would otherwise change the meaning unseen."""
+    for key in ("$timestamp", "$number", "$range"):
+        if key in raw:
+            unknown = [one for one in raw if one != key and (key, one) != ("$range", "ends")]
+            if unknown:
+                raise InvalidValue(f"unknown key {unknown[0]!r} beside {key!r}")
 
 
 def _timestamp_from_json(text: Any) -> datetime:
@@ -83,7 +99,9 @@ def _range_from_json(raw: Mapping[str, Any]) -> Range:
     borders = raw["$range"]
     if not isinstance(borders, list | tuple) or len(borders) != 2:
         raise InvalidValue(f"$range {borders!r} is not a list of two borders, [low, high]")
-    low, high = (value_from_json(border) for border in borders)
+    low, high = (None if border is None else value_from_json(border) for border in borders)
+    if (low is None) != (borders[0] is None) or (high is None) != (borders[1] is None):
+        raise InvalidValue("NaN cannot bound a range; use null for an absent border")
     return Range(low, high, raw.get("ends", "[]"))  # type: ignore[arg-type]  # Range checks
 
 

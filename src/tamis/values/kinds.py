@@ -85,18 +85,18 @@ def _check_text(text: str) -> str:
 
 def _check_foreign(raw: object) -> Value | None:
     """Objects that stand for a value without being of its own type."""
-    if raw != raw:  # NaN and NaT of any library
+    if _is_missing(raw):
         return None
     if isinstance(raw, np.datetime64):
         return _from_datetime64(raw)
-    if isinstance(raw, np.generic):
+    if isinstance(raw, np.longdouble):
+        return float(raw)
+    if isinstance(raw, np.generic) and not isinstance(raw, np.timedelta64):
         return check_value(raw.item())
     if isinstance(raw, date):
         return as_timestamp(raw)
     if isinstance(raw, Decimal):
-        if not raw.is_finite() or raw == raw.to_integral_value():
-            return check_value(int(raw) if raw.is_finite() else float(raw))
-        return float(raw)
+        return _from_decimal(raw)
     for base in (str, int, float):
         if isinstance(raw, base):  # an enum member, a subclass
             return check_value(base(raw))
@@ -104,6 +104,26 @@ def _check_foreign(raw: object) -> Value | None:
         f"{type(raw).__name__} {str(raw)[:60]!r} is not a value; expected text, a number, a "
         "boolean, a timestamp, a Range, a Point, a Polygon, or a list of these"
     )
+
+
+def _is_missing(raw: object) -> bool:
+    """NaN and NaT of any library, and pandas.NA, differ from themselves or refuse to say."""
+    if isinstance(raw, Decimal):
+        return raw.is_nan()
+    try:
+        return bool(raw != raw)
+    except TypeError:  # pandas.NA
+        return True
+    except ValueError:  # an array
+        return False
+
+
+def _from_decimal(raw: Decimal) -> Value:
+    if raw.is_finite() and raw == raw.to_integral_value():
+        if raw.adjusted() > 19:  # 1e999999999 is an integer nobody wants to see written out
+            raise InvalidValue(f"{str(raw)[:60]} is outside int64; give it as a float or as text")
+        return check_integer(int(raw))
+    return float(raw)
 
 
 def _from_datetime64(raw: np.datetime64) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from tamis.errors import InvalidValue
@@ -22,7 +23,8 @@ def numeric_text(text: str) -> Number | None:
     >>> numeric_text("2016"), numeric_text("-1.5e3"), numeric_text("007"), numeric_text("BMW")
     (2016, -1500.0, None, None)
 
-    An integer outside int64 does not count as numeric: it could not be compared exactly.
+    An integer outside int64 and a number beyond float64 do not count as numeric: they could
+    not be compared exactly.
     """
     if len(text) > _LONGEST:
         return None
@@ -30,7 +32,8 @@ def numeric_text(text: str) -> Number | None:
     if found is None:
         return None
     if found.group(1) or found.group(2):
-        return float(text)
+        decimal = float(text)
+        return None if math.isinf(decimal) else decimal
     number = int(text)
     return number if INT64_MIN <= number <= INT64_MAX else None
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from datetime import date, datetime
 
+import numpy as np
+
 from tamis.errors import InvalidValue
 from tamis.values.numeric import Number, check_integer
 from tamis.values.timestamps import as_timestamp
@@ -32,7 +34,7 @@ class Range:
     ends: str = "[]"
 
     def __post_init__(self) -> None:
-        if self.ends not in _ENDS:
+        if not isinstance(self.ends, str) or self.ends not in _ENDS:
             raise InvalidValue(f"ends {self.ends!r} are not one of {', '.join(_ENDS)}")
         low = None if self.low is None else _check_bound(self.low)
         high = None if self.high is None else _check_bound(self.high)
@@ -89,7 +91,9 @@ def _is_below(a: Range, b: Range) -> bool:
     return a.low < b.high  # type: ignore[operator]  # borders are of one kind here
 
 
-def _check_bound(bound: Bound | date) -> Bound:
+def _check_bound(bound: object) -> Bound:
+    if isinstance(bound, np.integer | np.floating):
+        bound = bound.item()
     if isinstance(bound, date):
         return as_timestamp(bound)
     if isinstance(bound, bool) or not isinstance(bound, int | float):

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import shapely
 from shapely.geometry import MultiPolygon as _MultiPolygon
 from shapely.geometry import Polygon as _Polygon
 
 from tamis.errors import InvalidValue
+from tamis.values.numeric import check_integer
 
 EARTH_RADIUS_M = 6_371_008.8  # mean radius of the IUGG
 
 Ring = Sequence[tuple[float, float]]
+
+# The beginning of well-known text we read; a third (Z) or measured (M) coordinate is not.
+_WKT = re.compile(r"\s*(?:MULTI)?POLYGON\s*(?:\(|EMPTY)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,12 @@ class Point:
 
 
 def _coordinate(number: object) -> float:
+    if isinstance(number, np.integer | np.floating):
+        number = number.item()
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise InvalidValue(f"{number!r} is not a coordinate; give a finite number")
+        raise InvalidValue(f"{_short(repr(number))} is not a coordinate; give a finite number")
+    if isinstance(number, int):
+        number = check_integer(number)
     if not math.isfinite(number):
         raise InvalidValue(f"coordinate {number!r} is not finite")
     return float(number)
@@ -81,8 +91,11 @@ class Polygon:
     @classmethod
     def from_wkt(cls, text: str) -> Polygon:
         """Read well-known text, ``POLYGON ((...))`` or ``MULTIPOLYGON (((...)))``."""
+        if _WKT.match(text) is None:
+            raise InvalidValue(f"{_short(text)!r} is not a POLYGON or MULTIPOLYGON (( … ))")
         try:
-            geometry = shapely.from_wkt(text)
+            with np.errstate(all="ignore"):  # NaN and 1e400 are refused below, with a reason
+                geometry = shapely.from_wkt(text)
         except shapely.errors.ShapelyError as error:
             raise InvalidValue(f"{_short(text)} is not well-known text: {error}") from None
         return cls(_as_polygonal(geometry, text))

@@ -1,0 +1,187 @@
+"""Where and how a filter is refused: line, column, caret, path, and words that help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex
+from tamis.language import from_json, parse_filter, parse_query, parse_sql
+from tamis.language.json import parse_json_text
+
+# In each text the ⟦ marks where the caret must stand; it is taken out before parsing.
+PLACES = [
+    ("price < ⟦'cheap'", "has no order"),
+    ("brand = 'a' AND\n  price < ⟦'a'", "has no order"),
+    ("brand = 'x'\nAND (model = 'x'\n  OR year > ⟦'x')", "has no order"),
+    ("x = 1\nAND y = ⟦z", "not the attribute 'z'"),
+    ("x = 1 AND\n\n\ty ⟦== 2", "'==' is not part of the filter language"),
+    ("x IN (1, 2,\n  ⟦y)", "not the attribute 'y'"),
+    ("x IN (1, 2⟦, )", ""),
+    ("a = 1\n  OR ⟦frobnicate(b)", "unknown function 'frobnicate'"),
+    ("a = 1\n  OR ⟦box(b, 1, 2)", "box takes 5 arguments; 3 were given"),
+    ("a = 1 AND\nb = 'never ⟦closed", ""),
+    ("a = 1\nAND b = 2⟦; DROP TABLE c", "unexpected ';'"),
+    ("a = 1 AND\n⟦AND b = 2", "something is missing before 'AND'"),
+    ("⟦= 5", "something is missing before '='"),
+    ("a = 1\n⟦OR", "something is missing after 'OR'"),
+    ("a = 1\nAND b ⟦c", "unexpected 'c'"),
+    ("a = 1\nAND b = ⟦NULL", "use IS NULL"),
+    ("a LIKE\n ⟦'x%y%'", "'%' inside the pattern"),
+    ("a BETWEEN 1 AND\n ⟦'b'", "has no order"),
+    ("a = 5 AND b < 5 AND c > ⟦'5'", "has no order"),
+    ("é = '🚗🚗' AND\n🚗x = 1", ""),
+    ("a = ⟦99999999999999999999", "outside int64"),
+    ("a = 1 OR\nb = ⟦1 + 2", "not '1 + 2'"),
+    ("a = 1 OR\nb = ⟦(SELECT 1)", ""),
+    ("a = 1 {⟦# hidden #} AND b = 2", ""),
+    ("x = 1 AND\r\ny = ⟦z", "not the attribute 'z'"),
+]
+
+
+@pytest.mark.parametrize(("marked", "words"), PLACES, ids=[text for text, _ in PLACES])
+def test_place_of_a_mistake(marked: str, words: str) -> None:
+    text = marked.replace("⟦", "")
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_sql(text)
+    error = caught.value
+    assert words in str(error)
+    if not words:
+        assert error.line is not None
+        return
+    before = marked[: marked.index("⟦")]
+    assert (error.line, error.column) == (before.count("\n") + 1, len(before.split("\n")[-1]) + 1)
+    _, excerpt, caret = str(error).rsplit("\n", 2)
+    at = caret.index("^")
+    expected = marked[marked.index("⟦") + 1]
+    assert excerpt[at] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("a = 1 AND\nb = 'never closed", 2, 5),
+        ('a = 1 AND\n "b = 1', 2, 2),
+        ("a = 1 /* never\nclosed", 1, 7),
+        ("(a = 1\nAND b = 2", 2, 10),
+        ("a = 1 {# hidden #} AND b = 2", 1, 7),
+        ("x IN (1, 2, )", 1, 13),
+        ("", 1, 1),
+    ],
+)
+def test_place_of_what_is_not_closed(text: str, line: int, column: int) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_sql(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_message_shows_line_and_caret() -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_sql("price < 3300 AND\n  brand < 'Huawei'")
+    assert str(caught.value).endswith("(line 2, column 11)\n    brand < 'Huawei'\n            ^")
+
+
+def test_long_line_is_cut_around_the_caret() -> None:
+    text = "x = 1 AND " * 50 + "y < 'a' AND " + "z = 1 AND " * 50 + "z = 2"
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_sql(text)
+    *_, excerpt, caret = str(caught.value).split("\n")
+    assert len(excerpt) <= 80
+    assert excerpt[caret.index("^") :].startswith("'a'")
+
+
+@pytest.mark.parametrize(
+    ("raw", "path", "words"),
+    [
+        (5, "$", "is not a filter"),
+        (None, "$", "is not a filter"),
+        ([], "$", "is not a filter"),
+        ({}, "$", "attribute"),
+        ({"and": []}, "$.and", "list of filters"),
+        ({"and": {}}, "$.and", "list of filters"),
+        ({"and": [True, {"not": 5}]}, "$.and[1].not", "is not a filter"),
+        ({"or": [True], "and": [True]}, "$", "unknown key"),
+        ({"attribute": "a", "op": "~"}, "$.op", "is not one of"),
+        ({"attribute": "a", "op": ["="]}, "$.op", "is not one of"),
+        ({"attribute": "", "op": "is null"}, "$", "non-empty"),
+        ({"attribute": 5, "op": "is null"}, "$", "attribute"),
+        ({"attribute": "a", "op": "="}, "$", "'value' is missing"),
+        ({"attribute": "a", "op": "=", "value": 1, "vlaue": 2}, "$", "unknown key 'vlaue'"),
+        ({"attribute": "a", "op": "=", "value": None}, "$", "use IS NULL"),
+        ({"attribute": "a", "op": "=", "value": [1]}, "$", "is not a value"),
+        ({"attribute": "a", "op": "=", "value": {"$range": [1, 2]}}, "$", "BETWEEN"),
+        ({"attribute": "a", "op": "=", "value": {"type": [], "x": 1}}, "$", "is not a value"),
+        ({"attribute": "a", "op": "<", "value": "b"}, "$", "cannot bound"),
+        ({"attribute": "a", "op": "<", "value": True}, "$", "cannot bound"),
+        ({"attribute": "a", "op": "between", "low": 1, "high": None}, "$", "cannot bound"),
+        ({"attribute": "a", "op": "in", "values": []}, "$", "at least one"),
+        ({"attribute": "a", "op": "in", "values": "abc"}, "$", "not a list"),
+        ({"attribute": "a", "op": "prefix", "value": 5}, "$", "a prefix is text"),
+        ({"attribute": "a", "op": "box", "box": [1, 2, 3]}, "$", "not a box"),
+        ({"attribute": "a", "op": "box", "box": [1, 2, 3, 10**400]}, "$", "int64"),
+        ({"attribute": "a", "op": "distance", "center": [0, 0], "metres": -1}, "$", "0 or more"),
+        ({"attribute": "a", "op": "distance", "center": [0, 99], "metres": 1}, "$", "not a place"),
+        ({"attribute": "a", "op": "within", "polygon": "POLYGON"}, "$", "GeoJSON"),
+    ],
+    ids=lambda given: repr(given)[:60],
+)
+def test_path_of_a_mistake_in_json(raw: Any, path: str, words: str) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        from_json(raw)
+    assert caught.value.path == path
+    assert words in str(caught.value)
+
+
+def test_json_text_says_line_and_column() -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_json_text('{"not":\n  nope}')
+    assert (caught.value.line, caught.value.column) == (2, 3)
+
+
+def test_repeated_keys_in_json_are_refused() -> None:
+    with pytest.raises(FilterSyntaxError, match="'op' is given twice"):
+        parse_json_text('{"attribute": "a", "op": "is null", "op": "is not null"}')
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "write where=TRUE"),
+        ("a", "parameter=value"),
+        ("=5", "no name"),
+        ("a=%ff", "not UTF-8"),
+        ("a_from=1&a_above=2", "two low borders"),
+        ("a_from=x", "is not a border"),
+        ("a_from=1e400", "is not a border"),
+        ("a_null=maybe", "true or false"),
+        ("a_box=1,2,3", "not 4 numbers"),
+        ("a_near=1,2", "not 3 numbers"),
+        ("a_prefix=x&a_prefix=y", "given 2 times"),
+        ("where=a&where=b", "given 2 times"),
+        ("where=a %3D", "something is missing"),
+        ("a_within=POINT(0 0)", "POLYGON"),
+    ],
+)
+def test_mistakes_in_queries(text: str, words: str) -> None:
+    with pytest.raises(FilterSyntaxError, match=words):
+        parse_query(text)
+
+
+def test_unknown_spelling() -> None:
+    with pytest.raises(FilterError, match="'xml' is not one of sql, json, query"):
+        parse_filter("x", spelling="xml")
+
+
+def test_query_given_as_sql_gets_a_hint() -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_filter("mark=FORD&year_from=2014")
+    assert any('spelling="query"' in note for note in caught.value.__notes__)
+
+
+def test_too_complex_says_size_and_cap() -> None:
+    with pytest.raises(
+        FilterTooComplex, match=r"200,001 characters, more than the 100,000"
+    ) as caught:
+        parse_sql("x" * 200_001)
+    assert (caught.value.size, caught.value.cap) == (200_001, 100_000)
