@@ -36,7 +36,10 @@ def check_boxes(
     priority: npt.ArrayLike | None,
 ) -> CheckedBoxes:
     """Check everything, and turn open ends into closed ones: the next float64 further in."""
-    lows, highs = np.array(low, np.float64), np.array(high, np.float64)
+    try:
+        lows, highs = np.array(low, np.float64), np.array(high, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidSubscription(f"the bounds are not arrays of numbers: {error}") from None
     shape = (lows.shape[0] if lows.ndim == 2 else -1, n_attributes)
     low_opened, high_opened = _flags(low_open, shape), _flags(high_open, shape)
     given = {"low": lows, "high": highs, "low_open": low_opened, "high_open": high_opened}

@@ -17,9 +17,10 @@ interval of float64 and a value is a float64, so that one engine serves all kind
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ NUMBER, TIME, TEXT, BOOLEAN, LON, LAT, PRESENT = range(7)
 PREFIX = 7  # plus the number of letters
 
 _EXACT = 2**53
+_NAN = float("nan")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -54,8 +56,16 @@ class _Lanes:
     """The columns of one attribute: a column a lane, -1 where nobody asks."""
 
     columns: list[int] = field(default_factory=lambda: [-1] * PREFIX)
+    has_numbers_only: bool = False
+    has_texts_only: bool = False
     codes: Texts = field(default_factory=Texts)
     prefixes: dict[int, tuple[int, Texts]] = field(default_factory=dict)
+
+    def notice(self) -> None:
+        """Note whether only one lane is asked for, which makes encoding quick."""
+        used = {lane for lane, column in enumerate(self.columns) if column >= 0}
+        self.has_numbers_only = used == {NUMBER} and not self.prefixes
+        self.has_texts_only = used == {TEXT} and not self.prefixes
 
 
 @dataclass(slots=True)
@@ -98,6 +108,7 @@ class Columns:
             lanes = self._lanes[attribute] = _Lanes()
         if lanes.columns[lane] < 0:
             lanes.columns[lane] = self._new(attribute, lane)
+            lanes.notice()
         return lanes.columns[lane]
 
     def code(self, attribute: str, text: str) -> float:
@@ -110,6 +121,7 @@ class Columns:
         length = len(prefix)
         if length not in lanes.prefixes:
             lanes.prefixes[length] = (self._new(attribute, PREFIX + length), Texts())
+            lanes.notice()
         column, codes = lanes.prefixes[length]
         return column, _code(codes, prefix)
 
@@ -158,9 +170,36 @@ class Columns:
         for (attribute, length), texts in codes.items():
             if length == 0:
                 columns._lanes.setdefault(attribute, _Lanes()).codes = texts
+        for lanes in columns._lanes.values():
+            lanes.notice()
         return columns
 
     # -- what events hold
+
+    def encode_plain(self, raw: Mapping[str, Any]) -> Vector | None:
+        """A mapping of single numbers, texts and booleans, unchecked; None if it holds more.
+
+        The quick way for what events mostly are; what it does not know it leaves to ``encode``,
+        which checks everything.
+        """
+        made = [_NAN] * len(self.names)
+        for name, value in raw.items():
+            kind = type(value)
+            if not (kind is float or (kind is int and -_EXACT <= value <= _EXACT)) and (
+                kind is not str or not value.isascii()
+            ):
+                return None
+            lanes = self._lanes.get(name)
+            if lanes is None:
+                if type(name) is not str or not name.isidentifier() or not name.isascii():
+                    return None
+            elif kind is not str and lanes.has_numbers_only:
+                made[lanes.columns[NUMBER]] = value
+            elif kind is str and lanes.has_texts_only:
+                made[lanes.columns[TEXT]] = lanes.codes.number_of(value)
+            else:
+                return None
+        return np.array(made)
 
     def encode(self, attributes: Attributes) -> Encoded:
         """An event in all columns there are."""

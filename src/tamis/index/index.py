@@ -150,14 +150,17 @@ class Index:
     ) -> Index:
         """Index N boxes over M attributes: float64 (N, M), NaN where unconstrained.
 
+        A box that is open at its far infinity, and so holds no number, is refused.
+
         >>> nan = float("nan")
         >>> index = Index.from_boxes(["x", "y"], [[0, nan], [5, 1]], [[1, nan], [6, 2]], ["a", "b"])
         >>> index.match({"x": 1})
         ['a']
         """
         names = list(attributes)
-        if len(set(names)) < len(names):
-            raise InvalidSubscription(f"the attributes {names} are not all different")
+        is_named = all(isinstance(name, str) and name for name in names)
+        if isinstance(attributes, str) or not is_named or len(set(names)) < len(names):
+            raise InvalidSubscription(f"{attributes!r} is not a list of different attribute names")
         boxes = check_boxes(len(names), low, high, ids, low_open, high_open, priority)
         columns = Columns()
         for name in names:
@@ -260,6 +263,10 @@ class Index:
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:
+    if isinstance(given, Subscription) or not isinstance(given, Iterable | pa.RecordBatch):
+        raise InvalidSubscription(
+            f"{type(given).__name__} is not many subscriptions; give an iterable or an Arrow table"
+        )
     if not isinstance(given, pa.Table | pa.RecordBatch):
         return given
     absent = {"id", "filter"} - set(given.schema.names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from tamis.errors import InvalidEvent
 from tamis.language.tree import (
     And,
     Equals,
@@ -57,6 +58,10 @@ def attributes_of(event: HasAttributes | Mapping[str, Any]) -> Attributes:
     """The checked attributes of an Event, or of a mapping."""
     if isinstance(event, Mapping):
         return as_attributes(event)
+    if not hasattr(event, "attributes"):
+        raise InvalidEvent(
+            f"{type(event).__name__} is not an event; expected an Event or a dict of attributes"
+        )
     return event.attributes
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 import pyarrow as pa
 
 from tamis.errors import InvalidEvent, TamisError
 from tamis.language.evaluate import attributes_of
-from tamis.model.event_arrow import rows_of
+from tamis.model.event_arrow import EventColumns, events_from_arrow, rows_of
 from tamis.values import Attributes
 
 
@@ -21,9 +21,9 @@ def attributes_of_batch(events: Any) -> list[Attributes]:
     """
     rows: Iterable[Any]
     if isinstance(events, pa.Table | pa.RecordBatch):
-        rows = rows_of(events)
+        rows = _rows_of_table(events)
     elif hasattr(events, "iloc") and hasattr(events, "columns"):  # a pandas frame
-        rows = rows_of(pa.Table.from_pandas(events, preserve_index=False))
+        rows = _rows_of_table(_table_of_frame(events))
     elif isinstance(events, Mapping):
         rows = _rows_of_arrays(events)
     elif isinstance(events, Iterable) and not isinstance(events, str | bytes):
@@ -46,9 +46,37 @@ def attributes_of_batch(events: Any) -> list[Attributes]:
     return batch
 
 
+def _rows_of_table(table: pa.Table | pa.RecordBatch) -> Iterable[Any]:
+    """Rows of attributes, or whole events where the table has their columns."""
+    if EventColumns().id in table.schema.names:
+        return events_from_arrow(table)
+    return rows_of(table)
+
+
+def _table_of_frame(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InvalidEvent(f"the frame cannot be read: {error}; a column holds one kind") from None
+
+
 def _rows_of_arrays(arrays: Mapping[str, Any]) -> list[dict[str, Any]]:
-    lengths = {name: len(array) for name, array in arrays.items() if hasattr(array, "__len__")}
-    if len(lengths) < len(arrays) or len(set(lengths.values())) > 1:
+    for name, array in arrays.items():
+        if isinstance(array, _NO_ARRAYS) or not hasattr(array, "__len__"):
+            raise InvalidEvent(
+                f"{name!r} is {type(array).__name__}, not an array with a value an event; put a "
+                "single event into a list"
+            )
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
         raise InvalidEvent(f"a dict of arrays needs arrays of one length; given {lengths}")
-    names = list(arrays)
-    return [dict(zip(names, row, strict=True)) for row in zip(*arrays.values(), strict=True)]
+    columns = [_plain(array) for array in arrays.values()]
+    return [dict(zip(arrays, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+# These have a length, but it does not count events.
+_NO_ARRAYS = (str, bytes, Mapping, Set)
+
+
+def _plain(array: Any) -> Any:
+    return array.to_pylist() if isinstance(array, pa.Array | pa.ChunkedArray) else array

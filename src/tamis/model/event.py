@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -17,6 +18,7 @@ from tamis.values import (
     Value,
     as_attributes,
     as_timestamp,
+    check_value,
     parse_timestamp,
     timestamp_text,
     value_from_json,
@@ -29,6 +31,8 @@ _ENVELOPE = frozenset({"id", "attributes", "payload", "time", "until", LOCATION}
 _CLOUD_FRAME = frozenset(
     {"specversion", "id", "time", "data", "data_base64", "datacontenttype", "dataschema"}
 )
+
+_CLOUD_NAME = re.compile(r"[a-z0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,14 @@ class Event:
             raise InvalidEvent(f"event id {id!r} is not a non-empty text")
         if not isinstance(payload, bytes):
             raise InvalidEvent(f"event {id!r}: the payload is {type(payload).__name__}, not bytes")
+        given: object = attributes
+        if not isinstance(given, Mapping):
+            raise InvalidEvent(f"event {id!r}: the attributes are no mapping: {repr(given)[:60]}")
         try:
+            check_value(id)
             checked = as_attributes(attributes)
-            place = _place(location)
-            times = [None if t is None else as_timestamp(t) for t in (time, until)]
+            place = place_of(location)
+            times = [_instant(time, "time"), _instant(until, "until")]
         except InvalidValue as error:
             raise InvalidEvent(f"event {id!r}: {error}") from None
         if place is not None:
@@ -104,7 +112,7 @@ class Event:
         if isinstance(held.get("attributes"), Mapping):
             return _from_envelope(held, default_id)
         attributes = {name: value for name, value in held.items() if name != "id"}
-        return cls(_id_text(held.get("id"), default_id), attributes)
+        return cls(id_text(held.get("id"), default_id), attributes)
 
     def to_json(self) -> dict[str, Any]:
         """The event as a JSON object."""
@@ -131,14 +139,19 @@ class Event:
         """Read a CloudEvents 1.0 envelope in its JSON format.
 
         The attributes are those of ``data``; the context attributes that a filter can use
-        (type, source, subject, extensions) are there as ``ce.type`` and so on.
+        (type, source, subject, extensions) are there as ``ce.type`` and so on. ``data_base64``
+        is the payload.
         """
         if not str(raw.get("specversion", "")).startswith("1."):
             raise InvalidEvent(f"CloudEvents {raw.get('specversion')!r} is not 1.x")
         for name in ("id", "source", "type"):
             if not isinstance(raw.get(name), str) or not raw[name]:
                 raise InvalidEvent(f"the CloudEvent has no {name!r}, which is required")
-        data = raw.get("data", {})
+        data = raw.get("data")
+        if data is None:
+            data = {"attributes": {}, "payload": raw.get("data_base64")}
+        elif "data_base64" in raw:
+            raise InvalidEvent(f"CloudEvent {raw['id']!r} has data and data_base64; keep one")
         if not isinstance(data, Mapping):
             raise InvalidEvent(
                 f"CloudEvent {raw['id']!r}: data is {type(data).__name__}; expected an object of "
@@ -157,23 +170,31 @@ class Event:
         ``source`` and ``type`` default to those the event came with.
         """
         context = {
-            name.removeprefix("ce."): _values_to_json(values)
+            name.removeprefix("ce."): values[0]
             for name, values in self.attributes.items()
-            if name.startswith("ce.")
+            if _is_context(name, values)
         }
         made = {"specversion": "1.0", "id": self.id, **context}
         made.update({k: v for k, v in (("source", source), ("type", type)) if v})
         for name in ("source", "type"):
-            if name not in made:
+            if not isinstance(made.get(name), str) or not made[name]:
                 raise InvalidEvent(f"a CloudEvent needs a {name}; give to_cloudevent({name}=…)")
         data = self.to_json()
         data["attributes"] = {
-            k: v for k, v in data["attributes"].items() if not k.startswith("ce.")
+            k: v for k, v in data["attributes"].items() if not _is_context(k, self.attributes[k])
         }
         del data["id"]
         if self.time is not None:
             made["time"] = data.pop("time")
         return {**made, "datacontenttype": "application/json", "data": data}
+
+
+def _is_context(name: str, values: tuple[Value, ...]) -> bool:
+    """Whether an attribute can stand in a CloudEvents envelope; the others travel in the data."""
+    word = name.removeprefix("ce.")
+    if word == name or word in _CLOUD_FRAME or not _CLOUD_NAME.fullmatch(word):
+        return False
+    return len(values) == 1 and isinstance(values[0], str | int)
 
 
 def _from_envelope(held: Mapping[str, Any], default_id: str) -> Event:
@@ -183,15 +204,15 @@ def _from_envelope(held: Mapping[str, Any], default_id: str) -> Event:
             f"an event with attributes has the unknown field {unknown[0]!r}; expected "
             f"{', '.join(sorted(_ENVELOPE))}"
         )
-    identity = _id_text(held.get("id"), default_id)
+    identity = id_text(held.get("id"), default_id)
     try:
         return Event(
             identity,
             held["attributes"],
             _payload(held.get("payload")),
-            _moment(held.get("time"), "time"),
-            _moment(held.get("until"), "until"),
-            _place(held.get(LOCATION)),
+            moment(held.get("time"), "time"),
+            moment(held.get("until"), "until"),
+            place_of(held.get(LOCATION)),
         )
     except InvalidValue as error:
         raise InvalidEvent(f"event {identity!r}: {error}") from None
@@ -208,7 +229,8 @@ def _load(text: str | bytes) -> Any:
         raise InvalidEvent(f"the event is not JSON: {error}") from None
 
 
-def _id_text(raw: Any, default: str) -> str:
+def id_text(raw: Any, default: str = "") -> str:
+    """The id that a text or a whole number stands for; the default where there is none."""
     if raw is None:
         if default:
             return default
@@ -233,16 +255,26 @@ def _payload(raw: Any) -> bytes:
         raise InvalidValue("the payload is not base64 text") from None
 
 
-def _moment(raw: Any, name: str) -> datetime | None:
-    if raw is None or isinstance(raw, datetime):
-        return raw
-    moment = parse_timestamp(raw) if isinstance(raw, str) else None
-    if moment is None:
+def moment(raw: Any, name: str) -> datetime | None:
+    """The instant that a datetime or a text stands for; None for None."""
+    if isinstance(raw, date):
+        return as_timestamp(raw)
+    spelt = parse_timestamp(raw) if isinstance(raw, str) else None
+    if spelt is None and raw is not None:
         raise InvalidValue(f"{name} {raw!r} is not a timestamp such as 2026-01-31T12:00:00Z")
-    return moment
+    return spelt
 
 
-def _place(raw: Any) -> Point | None:
+def _instant(given: Any, name: str) -> datetime | None:
+    if given is None:
+        return None
+    if not isinstance(given, date):
+        raise InvalidValue(f"{name} {given!r} is not a datetime or a date")
+    return as_timestamp(given)
+
+
+def place_of(raw: Any) -> Point | None:
+    """The point that ``[lon, lat]`` or GeoJSON stands for; None for None."""
     if raw is None or isinstance(raw, Point):
         return raw
     if isinstance(raw, Mapping):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import InvalidEvent, TamisError
-from tamis.model.event import LOCATION, Event
+from tamis.errors import InvalidEvent, InvalidValue, TamisError
+from tamis.model.event import LOCATION, Event, id_text, moment
 from tamis.values import Kind, Point, Polygon, Range, Value, kind_of
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -62,20 +62,19 @@ def events_from_arrow(
     if names.id not in batch.schema.names:
         raise InvalidEvent(f"the table has no column {names.id!r} for the event id")
     own = {names.id, names.time, names.until, names.payload, names.location}
-    events = []
-    for row in rows_of(batch):
-        attributes = {name: held for name, held in row.items() if name not in own}
-        events.append(
-            Event(
-                row[names.id],
-                attributes,
-                row.get(names.payload) or b"",
-                row.get(names.time),
-                row.get(names.until),
-                row.get(names.location),
-            )
-        )
-    return events
+    return [_event(row, names, own) for row in rows_of(batch)]
+
+
+def _event(row: dict[str, Any], names: EventColumns, own: set[str]) -> Event:
+    identity = id_text(row[names.id])
+    try:
+        time = moment(row.get(names.time), names.time)
+        until = moment(row.get(names.until), names.until)
+    except InvalidValue as error:
+        raise InvalidEvent(f"event {identity!r}: {error}") from None
+    attributes = {name: held for name, held in row.items() if name not in own}
+    payload, place = row.get(names.payload), row.get(names.location)
+    return Event(identity, attributes, payload or b"", time, until, place)
 
 
 def rows_of(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
@@ -114,6 +113,11 @@ def _arrow_type(kind: Kind, name: str, values: list[Any]) -> pa.DataType:
     if kind is Kind.RANGE:
         borders = [b for r in values for b in (r.low, r.high) if b is not None]
         is_time = any(isinstance(b, datetime) for b in borders)
+        if is_time and not all(isinstance(b, datetime) for b in borders):
+            raise InvalidEvent(
+                f"attribute {name!r} holds ranges of numbers and of timestamps; a column holds one "
+                "kind"
+            )
         border = _TIMESTAMP if is_time else _number_type(name, borders)
         return pa.struct([("low", border), ("high", border), ("ends", pa.string())])
     return {
@@ -148,10 +152,7 @@ def _to_plain(value: Value | None) -> Any:
 
 def _from_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     held: list[Any] = column.to_pylist()
-    is_list = any(
-        test(column.type)
-        for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    )
+    is_list = any(test(column.type) for test in _LIST_TESTS)
     inner = column.type.value_type if is_list else column.type
     if not pa.types.is_struct(inner):
         return held
@@ -163,15 +164,29 @@ def _from_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     return [one and read(one) for one in held]
 
 
+_LIST_TESTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
+
+
 def _point(struct: dict[str, Any]) -> Point | None:
-    if struct["lon"] is None or struct["lat"] is None:
+    coordinates = (struct["lon"], struct["lat"])
+    if any(c is None or c != c for c in coordinates):  # null and NaN are missing
         return None
-    return Point(struct["lon"], struct["lat"])
+    return Point(*coordinates)
+
+
+def _polygon(struct: dict[str, Any]) -> Polygon | None:
+    return None if struct["polygon"] is None else Polygon.from_wkt(struct["polygon"])
 
 
 _STRUCTS: dict[frozenset[str], Callable[[dict[str, Any]], Value | None]] = {
     frozenset({"lon", "lat"}): _point,
-    frozenset({"polygon"}): lambda s: Polygon.from_wkt(s["polygon"]),
+    frozenset({"polygon"}): _polygon,
     frozenset({"low", "high", "ends"}): lambda s: Range(s["low"], s["high"], s["ends"] or "[]"),
     frozenset({"low", "high"}): lambda s: Range(s["low"], s["high"]),
 }

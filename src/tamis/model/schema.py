@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tamis.errors import InvalidSchema, SchemaViolation
+from tamis.errors import InvalidSchema, InvalidValue, SchemaViolation
 from tamis.language.tree import (
     And,
     Equals,
@@ -22,7 +22,7 @@ from tamis.language.tree import (
     Prefix,
     Within,
 )
-from tamis.values import Attributes, Kind, Range
+from tamis.values import Attributes, Kind, Range, value_from_json, value_to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,11 @@ class Attribute:
             raise InvalidSchema(
                 f"attribute {name!r}: kind {held.get('kind')!r} is not one of {', '.join(kinds)}"
             )
-        bounded = "low" in held or "high" in held
-        domain = Range(held.get("low"), held.get("high")) if bounded else None
-        return cls(Kind(held["kind"]), held.get("single", True), domain)
+        is_single = held.get("single", True)
+        if not isinstance(is_single, bool):
+            raise InvalidSchema(f"attribute {name!r}: single {is_single!r} is not true or false")
+        kind = Kind(held["kind"])
+        return cls(kind, is_single, _domain(name, kind, held.get("low"), held.get("high")))
 
 
 class Schema:
@@ -60,6 +62,13 @@ class Schema:
     """
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
+        if not isinstance(attributes, Mapping):
+            raise InvalidSchema(
+                f"a schema is a mapping of names to kinds; {type(attributes).__name__} was given"
+            )
+        for name in attributes:
+            if not isinstance(name, str) or not name:
+                raise InvalidSchema(f"attribute name {name!r} is not a non-empty text")
         self.attributes: dict[str, Attribute] = {
             name: raw if isinstance(raw, Attribute) else Attribute.from_json(name, raw)
             for name, raw in attributes.items()
@@ -71,9 +80,12 @@ class Schema:
     __hash__ = None  # type: ignore[assignment]
 
     def is_single(self, attribute: str) -> bool:
-        """Whether the schema promises that the attribute has at most one value."""
+        """Whether the schema promises at most one value, so that intervals on it may be merged.
+
+        Never so for ranges: one range may meet both of two intervals that do not meet.
+        """
         known = self.attributes.get(attribute)
-        return known is not None and known.is_single
+        return known is not None and known.is_single and known.kind is not Kind.RANGE
 
     def check_filter(self, node: Filter) -> None:
         """Raise SchemaViolation if a predicate cannot hold for the kind of its attribute."""
@@ -89,12 +101,19 @@ class Schema:
                 )
 
     def check_event(self, attributes: Attributes) -> None:
-        """Raise SchemaViolation if a single-valued attribute has several values."""
+        """Raise SchemaViolation if a single-valued attribute has several values, or a range."""
         for name, values in attributes.items():
-            if len(values) > 1 and self.is_single(name):
+            known = self.attributes.get(name)
+            if known is None or not known.is_single:
+                continue
+            if len(values) > 1:
                 raise SchemaViolation(
                     f"attribute {name!r} has {len(values)} values; the schema says it has one "
                     '(declare it with "single": false)'
+                )
+            if isinstance(values[0], Range) and known.kind is not Kind.RANGE:
+                raise SchemaViolation(
+                    f"attribute {name!r} is a range; the schema says it is {known.kind.value}"
                 )
 
     def to_json(self) -> dict[str, Any]:
@@ -103,8 +122,28 @@ class Schema:
         for name, attribute in self.attributes.items():
             made[name] = {"kind": attribute.kind.value, "single": attribute.is_single}
             if attribute.domain is not None:
-                made[name].update(low=attribute.domain.low, high=attribute.domain.high)
+                for side in ("low", "high"):
+                    border = getattr(attribute.domain, side)
+                    made[name][side] = None if border is None else value_to_json(border)
         return made
+
+
+def _domain(name: str, kind: Kind, low: Any, high: Any) -> Range | None:
+    if low is None and high is None:
+        return None
+    try:
+        domain = Range(value_from_json(low), value_from_json(high))  # type: ignore[arg-type]
+    except InvalidValue as error:
+        raise InvalidSchema(f"attribute {name!r}: {error}") from None
+    if domain.is_empty:
+        raise InvalidSchema(f"attribute {name!r}: low {low!r} lies above high {high!r}")
+    allowed = Kind.TIMESTAMP if domain.is_of_timestamps else Kind.NUMBER
+    if kind not in (allowed, Kind.RANGE):
+        raise InvalidSchema(
+            f"attribute {name!r}: low and high are of kind {allowed.value}, the attribute is "
+            f"{kind.value}"
+        )
+    return domain
 
 
 def _predicates(node: Filter) -> Iterator[Predicate]:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.errors import InvalidSubscription, InvalidValue, TamisError
+from tamis.errors import InvalidSubscription, TamisError
 from tamis.language import Filter, parse_filter, to_json
 from tamis.language.tree import Near, all_of
-from tamis.model.event import LOCATION
+from tamis.model.event import LOCATION, place_of
 from tamis.values import Point
 
 DEFAULT_PRIORITY = 5
@@ -50,8 +50,10 @@ class Subscription:
     ) -> None:
         check_id(id)
         check_priority(priority, id)
-        if not isinstance(owner, str):
-            raise InvalidSubscription(f"subscription {id!r}: owner {owner!r} is not text")
+        if not isinstance(owner, str) or not _is_unicode(owner):
+            raise InvalidSubscription(f"subscription {id!r}: owner {owner!r} is not valid text")
+        if delivery:
+            _check_delivery(id, delivery)
         place = _check_place(id, location, radius_m)
         for name, held in (
             ("id", id), ("filter", parse_filter(filter)), ("priority", priority),
@@ -112,11 +114,8 @@ def check_id(id: object) -> None:
     """Raise InvalidSubscription unless the id is a non-empty text."""
     if not isinstance(id, str) or not id:
         raise InvalidSubscription(f"subscription id {id!r} is not a non-empty text")
-    if not id.isascii():
-        try:
-            id.encode()
-        except UnicodeEncodeError:
-            raise InvalidSubscription(f"subscription id {id!r} is not valid Unicode") from None
+    if not _is_unicode(id):
+        raise InvalidSubscription(f"subscription id {id!r} is not valid Unicode")
 
 
 def check_priority(priority: object, id: str) -> None:
@@ -137,8 +136,28 @@ def _check_place(id: str, location: Any, radius_m: Any) -> Point | None:
     if location is None:
         return None
     try:
-        place = location if isinstance(location, Point) else Point(*location)
-        Near(LOCATION, place, radius_m)
-    except (InvalidValue, TypeError, TamisError) as error:
+        place = place_of(location)
+        if place is not None:
+            Near(LOCATION, place, radius_m)
+    except TamisError as error:
         raise InvalidSubscription(f"subscription {id!r}: {error}") from None
     return place
+
+
+def _check_delivery(id: str, delivery: object) -> None:
+    try:
+        if isinstance(delivery, Mapping):
+            json.dumps(dict(delivery), allow_nan=False)
+            return
+        trouble = f"{type(delivery).__name__}, not a mapping"
+    except (TypeError, ValueError, RecursionError) as error:
+        trouble = f"not JSON: {error}"
+    raise InvalidSubscription(f"subscription {id!r}: the delivery settings are {trouble}")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Workloads, and what is measured on them."""

@@ -1,0 +1,59 @@
+"""``tamis bench engine``: measure what is asked for and not yet there, cell by cell."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from tamis.bench.cases import Case
+from tamis.bench.results import Key, Results
+from tamis.bench.suite import ALL, CELLS, make_case
+from tamis.bench.sweeps import SWEEPS, measure_point
+
+Listener = Callable[[Key, str, float], None]
+
+
+@dataclass(slots=True)
+class Run:
+    """A run over the cells of a plan; each is saved as soon as it is measured.
+
+    ``listen(key, state, seconds)`` hears of every cell: "starts", "done" or "kept".
+    """
+
+    results: Results
+    fresh: bool = False
+    listen: Listener = lambda key, state, seconds: None
+    _case: Case | None = field(default=None, init=False)
+
+    def measure(self, keys: Sequence[Key]) -> None:
+        """Measure what has no result file yet; with ``fresh`` all of it."""
+        for key in keys:
+            if key in self.results and not self.fresh:
+                self.listen(key, "kept", 0.0)
+                continue
+            self.listen(key, "starts", 0.0)
+            start = perf_counter()
+            self.results.write(key, self._found(key))
+            self.listen(key, "done", perf_counter() - start)
+        self._case = None
+
+    def _found(self, key: Key) -> dict[str, Any]:
+        if key.cell in SWEEPS:
+            self._case = None
+            gc.collect()
+            return measure_point(key)
+        if key.workload == ALL:
+            return CELLS[key.cell].measure(None)
+        return CELLS[key.cell].measure(self._case_of(key))
+
+    def _case_of(self, key: Key) -> Case:
+        """The case in use, or after letting go of it the one of this workload."""
+        held = self._case
+        if held is None or (held.name, held.asked_scale) != (key.workload, key.scale):
+            self._case = held = None
+            gc.collect()
+            self._case = held = make_case(key.workload, key.scale)
+        return held

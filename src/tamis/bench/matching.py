@@ -1,0 +1,115 @@
+"""Cells of matching: one event at a time against the scan, and batches on one and two threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from tamis.bench.cases import BoxCase, Case
+from tamis.bench.measure import middle_of, no_gc, spread, time_each
+
+ROUNDS = 3
+N_SCANNED = 100  # events the scan is timed on in each round
+N_OTHER = 200  # events the other forms are timed on
+
+
+def measure_match(case: Case) -> dict[str, Any]:
+    """One event at a time through ``match_batch``, and the scan in the same rounds."""
+    index = case.index
+    singles = [[event] for event in case.events]
+    warm_up = [[event] for event in case.warm_up]
+    to_rows: list[dict[str, float]] = []
+    to_ids: list[dict[str, float]] = []
+    scans: list[dict[str, float]] = []
+    for _ in range(ROUNDS):
+        time_each(index.match_batch, warm_up)
+        to_rows.append(spread(time_each(lambda one: index.match_batch(one).rows, singles)))
+        to_ids.append(spread(time_each(lambda one: index.match_batch(one).ids, singles)))
+        if isinstance(case, BoxCase):
+            scans.append(_time_scan(case, N_SCANNED))
+    n_matches = [index.match_batch(one).n_matches for one in singles]
+    found: dict[str, Any] = {
+        "n_subscriptions": case.n_subscriptions,
+        "n_events": len(singles),
+        "checked_events": len(case.checked_events),
+        "matches_mean": round(float(np.mean(n_matches)), 2),
+        "matches_median": float(np.median(n_matches)),
+        "matches_max": int(np.max(n_matches)),
+        "rows": middle_of(to_rows),
+        "ids": middle_of(to_ids),
+        "other_forms": _other_forms(case),
+    }
+    found["p99_to_p50"] = round(found["rows"]["p99_us"] / found["rows"]["median_us"], 2)
+    if scans:
+        found["scan"] = middle_of(scans)
+        found["ratio"] = _ratio(scans, to_rows)
+        found["ratio_ids"] = _ratio(scans, to_ids)
+    return found
+
+
+def _ratio(theirs: Sequence[dict[str, float]], ours: Sequence[dict[str, float]]) -> float:
+    """How many times as fast: the middle of the ratios inside each round."""
+    ratios = [t["median_us"] / o["median_us"] for t, o in zip(theirs, ours, strict=True)]
+    return round(median(ratios), 2)
+
+
+def _time_scan(case: BoxCase, n_events: int) -> dict[str, float]:
+    scan, values = case.scan, case.workload.values
+    time_each(scan.match, list(case.workload.warm_up[:3]))
+    return spread(time_each(scan.match, list(values[:: max(1, len(values) // n_events)])))
+
+
+def _other_forms(case: Case) -> dict[str, Any]:
+    """Medians of the other ways to hand over one event."""
+    index, events = case.index, list(case.events[:N_OTHER])
+    forms: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {"match": (index.match, events)}
+    if isinstance(case, BoxCase):
+        one_each = [case.batch(event, event + 1) for event in range(len(events))]
+        forms["dict of arrays"] = (index.match_batch, one_each)
+    found = {}
+    for name, (function, items) in forms.items():
+        time_each(function, items[:20])
+        found[name] = spread(time_each(function, items))["median_us"]
+    return found
+
+
+def measure_batch(case: Case) -> dict[str, Any]:
+    """All the events at once on one thread, and as two halves on two threads."""
+    index, n_events = case.index, len(case.events)
+    whole, half = case.batch(), n_events // 2
+    halves = [case.batch(0, half), case.batch(half)]
+    singles = [[event] for event in case.events]
+    rounds = []
+    with ThreadPoolExecutor(2) as threads, no_gc():
+        index.match_batch(whole)
+        for _ in range(ROUNDS):
+            single = spread(time_each(index.match_batch, singles))["mean_us"]
+            one = _seconds(lambda: index.match_batch(whole))
+            two = _seconds(lambda: list(threads.map(index.match_batch, halves)))
+            rounds.append((single, one * 1e6 / n_events, two * 1e6 / n_events))
+    single, one, two = (median(column) for column in zip(*rounds, strict=True))
+    found: dict[str, Any] = {
+        "n_subscriptions": case.n_subscriptions,
+        "n_events": n_events,
+        "n_matches": index.match_batch(whole).n_matches,
+        "single_us": round(single, 3),
+        "one_thread_us": round(one, 3),
+        "two_threads_us": round(two, 3),
+        "events_per_second": round(1e6 / one),
+        "batch_gain": round(median(s / o for s, o, _ in rounds), 3),
+        "thread_gain": round(median(o / t for _, o, t in rounds), 3),
+    }
+    if isinstance(case, BoxCase):
+        found["scan"] = _time_scan(case, N_SCANNED)
+    return found
+
+
+def _seconds(function: Callable[[], Any]) -> float:
+    start = perf_counter()
+    function()
+    return perf_counter() - start

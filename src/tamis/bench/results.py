@@ -1,0 +1,78 @@
+"""Result files: one JSON file a cell, so that a run that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tamis.bench.machine import commit, load, machine, versions
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """Which cell: what was measured, on which workload, at which scale or sweep point.
+
+    >>> Key("match", "W1", 0.1).file_name
+    'W1-x0.1-match.json'
+    """
+
+    cell: str
+    workload: str
+    scale: float
+    point: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """The name of the result file."""
+        words = (self.workload, f"x{self.scale:g}", self.cell, self.point)
+        return "-".join(word for word in words if word) + ".json"
+
+    @property
+    def title(self) -> str:
+        """The cell in words."""
+        return " ".join(word for word in (self.workload, self.cell, self.point) if word)
+
+
+class Results:
+    """The result files of a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def __contains__(self, key: Key) -> bool:
+        return (self.directory / key.file_name).exists()
+
+    def read(self, key: Key) -> dict[str, Any]:
+        """What was found; empty if nothing was measured yet."""
+        path = self.directory / key.file_name
+        return dict(json.loads(path.read_text())["found"]) if path.exists() else {}
+
+    def write(self, key: Key, found: dict[str, Any]) -> None:
+        """Save a cell with what it was measured on."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        whole = {
+            "cell": key.cell,
+            "workload": key.workload,
+            "scale": key.scale,
+            "point": key.point,
+            "found": found,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "commit": commit(),
+            "load": load(),
+            "machine": machine(),
+            "versions": versions(),
+        }
+        path = self.directory / key.file_name
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+        part.rename(path)
+
+    def all(self) -> Iterator[tuple[Key, dict[str, Any]]]:
+        """Every result file of the directory, whole."""
+        for path in sorted(self.directory.glob("*.json")):
+            whole = json.loads(path.read_text())
+            yield Key(whole["cell"], whole["workload"], whole["scale"], whole["point"]), whole

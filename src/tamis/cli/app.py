@@ -1,0 +1,236 @@
+"""The commands and their options. What a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.terminal import exit_codes
+
+app = typer.Typer(
+    name="tamis",
+    help="Sift a stream of events through saved subscriptions.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"tamis {version('tamis')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            metavar="",
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def match(
+    subscriptions: Annotated[
+        str,
+        typer.Option(
+            "--subscriptions", "-s", metavar="FILE", help="JSON lines or Parquet; - is stdin."
+        ),
+    ],
+    events: Annotated[
+        str,
+        typer.Option(
+            "--events", "-e", metavar="FILE", help="JSON lines, CSV or Parquet; - is stdin."
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="JSON lines, Parquet or - (stdout)."),
+    ] = "-",
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", metavar="", help="Report lines that cannot be read and go on."),
+    ] = False,
+    rejects: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write those lines here as JSON lines; implies --skip-bad."
+        ),
+    ] = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json", metavar="", help="End with the summary as one JSON object on stderr."
+        ),
+    ] = False,
+) -> None:
+    """Tell which subscriptions each event satisfies.
+
+    Each match is a line with event_id, subscription_id and priority.
+
+    Events are read as they arrive, so a pipe may go on for ever.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis match --subscriptions subs.jsonl --events ads.csv -o matches.parquet[/cyan]
+
+    [cyan]tail -F ads.jsonl | tamis match -s subs.jsonl -e - --skip-bad[/cyan]
+    """  # fmt: skip
+    with exit_codes():
+        from tamis.cli.matching import MatchJob
+
+        MatchJob(subscriptions, events, output, skip_bad, rejects, json).run()
+
+
+@app.command()
+def explain(
+    filter: Annotated[
+        str, typer.Argument(metavar="FILTER", help="The filter, unless --id names a saved one.")
+    ] = "",
+    event: Annotated[
+        str,
+        typer.Option("--event", "-e", metavar="JSON|@FILE", help="The event; @- reads stdin."),
+    ] = "",
+    subscriptions: Annotated[
+        str,
+        typer.Option("--subscriptions", "-s", metavar="FILE", help="Where the saved filter is."),
+    ] = "",
+    id: Annotated[str, typer.Option(metavar="ID", help="The id of the saved subscription.")] = "",
+    spelling: Annotated[
+        str,
+        typer.Option(
+            metavar="sql|json|query", help="How FILTER is written; sql or json if not said."
+        ),
+    ] = "",
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print the tree as a JSON object.")
+    ] = False,
+) -> None:
+    """Tell why a filter accepts an event, or does not, clause by clause.
+
+    The exit code is 0 if it accepts the event, 1 if it does not, 2 on bad input.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis explain "price < 3300 AND brand = 'Huawei'" --event '{"price": 3400}'[/cyan]
+
+    [cyan]tamis explain --subscriptions subs.jsonl --id s1 --event @event.json[/cyan]
+    """  # fmt: skip
+    with exit_codes():
+        from tamis.cli.explaining import run_explain
+
+        held = run_explain(filter, event, subscriptions, id, spelling, json)
+    raise typer.Exit(0 if held else 1)
+
+
+@app.command()
+def demo(
+    n_subscriptions: Annotated[
+        int,
+        typer.Option(
+            "--subscriptions", metavar="N", min=1, help="How many saved searches to generate."
+        ),
+    ] = 10_000,
+    n_events: Annotated[
+        int, typer.Option("--events", metavar="N", min=1, help="How many ads to generate.")
+    ] = 1_000,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Another seed makes other searches and ads.")
+    ] = 2016,
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print one JSON object instead.")
+    ] = False,
+) -> None:
+    """Show the car-ad example of the paper, then thousands of generated searches.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis demo --subscriptions 20000 --events 500[/cyan]
+    """
+    with exit_codes():
+        from tamis.cli.demo import run_demo
+
+        run_demo(n_subscriptions, n_events, seed, json)
+
+
+bench = typer.Typer(name="bench", help="Measure Tamis on this machine.", no_args_is_help=True)
+app.add_typer(bench)
+
+
+@bench.callback()
+def _bench() -> None:
+    pass
+
+
+@bench.command()
+def engine(
+    workload: Annotated[
+        list[str] | None,
+        typer.Option("--workload", "-w", metavar="W1…W5", help="May be repeated; all if not said."),
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(help="Share of the subscriptions: 1 is a million (W3: half).")
+    ] = 0.1,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CELL,…",
+            help="match, batch, build, memory, numpy, rtree, duckdb, polars, priorities, files, "
+            "changes, readers, first-use; none measures nothing new.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
+    ] = Path("build/bench/engine"),
+    sweeps: Annotated[
+        bool, typer.Option("--sweeps", help="Also vary N, M, width and skew, for the plots.")
+    ] = False,
+    largest: Annotated[
+        int, typer.Option(metavar="N", help="The most subscriptions of the sweep over N.")
+    ] = 4_000_000,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again what has a result file.")
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the results as Markdown, with plots beside it."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Measure the index against a scan, NumPy, rtree, DuckDB and Polars, and against its aims.
+
+    Results are compared with the scan before anything is timed. Each cell is a JSON file in
+    --output with the machine and the versions; a run that was stopped goes on where it was.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench engine --workload W1 --scale 0.1[/cyan]
+
+    [cyan]tamis bench engine --scale 1 --sweeps --report docs/performance.md[/cyan]
+    """
+    with exit_codes():
+        from tamis.cli.bench import EngineBench
+
+        EngineBench(
+            workload or (), scale, only or (), output, sweeps, largest, fresh, report, json
+        ).run()

@@ -1,0 +1,123 @@
+"""``tamis bench engine``: progress on stderr, tables or JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tamis.bench.aims import reached
+from tamis.bench.engine import Listener, Run
+from tamis.bench.machine import commit, load, machine, versions
+from tamis.bench.results import Key, Results
+from tamis.bench.suite import WORKLOADS, plan
+from tamis.bench.sweeps import plan_sweeps
+from tamis.bench.tables import Sheet, all_sheets
+from tamis.cli.terminal import BadInput, stderr_console
+
+
+@dataclass(frozen=True, slots=True)
+class EngineBench:
+    """What the command was asked for."""
+
+    workloads: Sequence[str]
+    scale: float
+    only: Sequence[str]
+    output: Path
+    sweeps: bool
+    largest: int
+    fresh: bool
+    report: Path | None
+    as_json: bool
+
+    def run(self) -> None:
+        """Measure what is missing, then show all there is."""
+        results = Results(self.output)
+        keys = self._keys()
+        with _progress(len(keys), quiet=self.as_json) as listen:
+            Run(results, self.fresh, listen).measure(keys)
+        if self.report is not None:
+            self._write_report(results)
+        if self.as_json:
+            print(json.dumps(self._summary(results, keys), ensure_ascii=False))
+        else:
+            self._print(results)
+
+    def _keys(self) -> list[Key]:
+        if not 0 < self.scale <= 10:
+            raise BadInput(f"--scale {self.scale:g} is not between 0 and 10")
+        chosen = tuple(self.workloads) or WORKLOADS
+        only = tuple(name for word in self.only for name in word.split(",") if name)
+        # "none" leaves nothing but the tables, or the sweeps
+        keys = [] if only == ("none",) else plan(chosen, self.scale, only)
+        return keys + (plan_sweeps(chosen, self.scale, self.largest) if self.sweeps else [])
+
+    def _write_report(self, results: Results) -> None:
+        from tamis.bench.report import write_report
+
+        written = write_report(results, self.scale, self.report or Path())
+        stderr_console().print(f"wrote {', '.join(str(path) for path in written)}", soft_wrap=True)
+
+    def _summary(self, results: Results, keys: Sequence[Key]) -> dict[str, Any]:
+        return {
+            "machine": machine(),
+            "versions": versions(),
+            "commit": commit(),
+            "scale": self.scale,
+            "cells": {key.file_name.removesuffix(".json"): results.read(key) for key in keys},
+            "aims": [one.to_json() for one in reached(results, self.scale)],
+        }
+
+    def _print(self, results: Results) -> None:
+        console = Console(highlight=False)
+        held = machine()
+        console.print(
+            f"[dim]{held['cpu']}, {held['cores']} cores, {held['ram_gb']} GB; scale "
+            f"{self.scale:g}; load {load()}; results in {self.output}[/dim]\n"
+        )
+        for sheet in all_sheets(results, self.scale):
+            console.print(_table(sheet))
+            for note in sheet.notes:
+                console.print(note.replace("\\*", "*"), style="dim")
+            console.print()
+
+
+def _table(sheet: Sheet) -> Table:
+    table = Table(title=sheet.title, title_justify="left", box=None, pad_edge=False)
+    for at, name in enumerate(sheet.columns):
+        is_text = at == 0 or name == "aim"
+        table.add_column(name, justify="left" if is_text else "right", header_style="dim")
+    for row in sheet.rows:
+        is_missed = sheet.columns[-1] == "met" and row[-1] == "no"
+        table.add_row(*row, style="yellow" if is_missed else "")
+    return table
+
+
+@contextmanager
+def _progress(n_cells: int, quiet: bool) -> Iterator[Listener]:
+    """A bar on a terminal, a line a cell elsewhere."""
+    console = stderr_console()
+    is_shown = console.is_terminal and not quiet
+    columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not is_shown
+    ) as progress:
+        task = progress.add_task("", total=n_cells)
+
+        def listen(key: Key, state: str, seconds: float) -> None:
+            if state == "starts":
+                progress.update(task, description=key.title)
+                return
+            progress.advance(task)
+            if not quiet:
+                took = f"{seconds:.1f} s" if state == "done" else "kept"
+                progress.console.print(f"{key.title}: {took}", style="dim")
+
+        yield listen

@@ -1,0 +1,71 @@
+"""The terminal: what goes to stderr, and which exit code a failure has."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from tamis.errors import TamisError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BAD_INPUT = 2
+INTERRUPTED = 130  # 128 + SIGINT
+BROKEN_PIPE = 141  # 128 + SIGPIPE: what a reader such as `head` makes of any Unix tool
+
+
+class BadInput(TamisError):
+    """An option or a file that the command cannot use."""
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turn failures into a message on stderr and an exit code; no traceback."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+        raise typer.Exit(BROKEN_PIPE) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except TamisError as error:
+        print_error(message_of(error))
+        raise typer.Exit(BAD_INPUT) from None
+    except OSError as error:
+        print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        raise typer.Exit(BAD_INPUT) from None
+
+
+def message_of(error: BaseException) -> str:
+    """The message of an error with the notes on it and on what caused it."""
+    notes = [
+        note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())
+    ]  # fmt: skip
+    return "\n".join([str(error), *(f"  ({note})" for note in notes)])
+
+
+def print_error(message: str, word: str = "error", console: Console | None = None) -> None:
+    """One red ``error:`` on stderr; lines are not wrapped, so that a caret stays in its place."""
+    from rich.text import Text
+
+    said = Text.assemble((f"{word}:", "bold red"), " ", message)
+    (console or stderr_console()).print(said, soft_wrap=True, highlight=False)
+
+
+def stderr_console() -> Console:
+    """A console on stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def _forget_stdout() -> None:
+    # Python flushes stdout once more at exit and would complain about the closed pipe.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,497 @@
+"""The command line: what it reads, writes and says, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from tamis.bench.ads import generate_ads, generate_searches
+from tamis.cli.app import app
+
+SUBSCRIPTIONS = [
+    {"id": "s1", "filter": "brand = 'Huawei' AND price < 3300", "priority": 0},
+    {"id": "s2", "filter": {"attribute": "price", "op": "<", "value": 5000}, "priority": 7},
+    {"id": "s3", "filter": "NOT price < 10"},
+]
+EVENTS: list[dict[str, Any]] = [
+    {"id": "e1", "brand": "Huawei", "price": 3200},
+    {"brand": "Honor", "price": 5},
+    {"id": 7, "brand": "É"},
+]
+MATCHES = [
+    ("e1", "s1", 0),
+    ("e1", "s3", 5),
+    ("e1", "s2", 7),
+    ("2", "s2", 7),
+    ("7", "s3", 5),
+]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs a command in a directory with subs.jsonl and events.jsonl."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write("subs.jsonl", SUBSCRIPTIONS)
+    write("events.jsonl", EVENTS)
+    runner = CliRunner()
+    return lambda *args, **kwargs: runner.invoke(app, list(args), **kwargs)
+
+
+def write(path: str, records: list[Any]) -> None:
+    Path(path).write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records))
+
+
+def rows(text: str) -> list[tuple[Any, ...]]:
+    return [tuple(json.loads(line).values()) for line in text.splitlines()]
+
+
+MATCH = ("match", "--subscriptions", "subs.jsonl", "--events")
+
+
+# -- match
+
+
+def test_json_lines_to_stdout(run: Callable[..., Any]) -> None:
+    done = run(*MATCH, "events.jsonl")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert rows(done.stdout) == MATCHES
+    first = json.loads(done.stdout.splitlines()[0])
+    assert list(first) == ["event_id", "subscription_id", "priority"]
+
+
+def test_events_from_stdin(run: Callable[..., Any]) -> None:
+    done = run(*MATCH, "-", input=Path("events.jsonl").read_bytes())
+    assert rows(done.stdout) == MATCHES
+
+
+def test_subscriptions_from_stdin(run: Callable[..., Any]) -> None:
+    text = Path("subs.jsonl").read_bytes()
+    done = run("match", "-s", "-", "-e", "events.jsonl", input=text)
+    assert rows(done.stdout) == MATCHES
+
+
+def test_output_to_a_file_of_json_lines(run: Callable[..., Any]) -> None:
+    done = run(*MATCH, "events.jsonl", "-o", "out.jsonl")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert rows(Path("out.jsonl").read_text()) == MATCHES
+
+
+def test_output_to_parquet(run: Callable[..., Any]) -> None:
+    done = run(*MATCH, "events.jsonl", "-o", "out.parquet")
+    assert (done.exit_code, done.stdout) == (0, "")
+    table = pq.read_table("out.parquet")
+    assert [tuple(row.values()) for row in table.to_pylist()] == MATCHES
+    assert table.schema.types == [pa.string(), pa.string(), pa.int8()]
+    assert sorted(p.name for p in Path().iterdir()) == ["events.jsonl", "out.parquet", "subs.jsonl"]
+
+
+def test_parquet_without_matches_is_a_table_without_rows(run: Callable[..., Any]) -> None:
+    write("events.jsonl", [])
+    run(*MATCH, "events.jsonl", "-o", "out.parquet")
+    assert pq.read_table("out.parquet").num_rows == 0
+
+
+def test_csv_numbers_stay_text_and_empty_cells_are_missing(run: Callable[..., Any]) -> None:
+    Path("events.csv").write_text(
+        '\ufeffid,brand,price\ne1,Huawei,3200\n,"Ho\nnor",5\n\nx,É,\n', encoding="utf-8"
+    )
+    done = run(*MATCH, "events.csv")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert rows(done.stdout) == [*MATCHES[:3], ("4", "s2", 7), ("x", "s3", 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("id,a\ne1\n", "line 2", "1 cells in a table of 2 columns"),
+        ("id,a\ne0,1\ne1,1,2\n", "line 3", "3 cells"),
+        ('id,a\ne1,"x"y\n', "line 2", "not CSV"),
+        ('id,a\ne1,"x\n', "line 2", "not CSV"),
+        ("a,a\n1,2\n", "line 1", "two columns are named 'a'"),
+        ("a,\n1,2\n", "line 1", "no name"),
+    ],
+)
+def test_bad_csv(run: Callable[..., Any], text: str, place: str, said: str) -> None:
+    Path("events.csv").write_text(text)
+    done = run(*MATCH, "events.csv")
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: events.csv, {place}")
+    assert said in done.stderr
+
+
+def test_csv_goes_on_after_a_bad_row(run: Callable[..., Any]) -> None:
+    Path("events.csv").write_text('id,price\ne1,"x"y\ne2\ne3,4\n')
+    done = run(*MATCH, "events.csv", "--skip-bad")
+    assert rows(done.stdout) == [("e3", "s2", 7)]
+    assert done.stderr.count("skipped: events.csv") == 2
+
+
+def test_parquet_events_and_subscriptions(run: Callable[..., Any]) -> None:
+    filters = [
+        f if isinstance(f, str) else json.dumps(f) for f in (s["filter"] for s in SUBSCRIPTIONS)
+    ]
+    ids = [s["id"] for s in SUBSCRIPTIONS]
+    table = {"id": ids, "filter": filters, "priority": [0, 7, None], "owner": ["", None, "me"]}
+    pq.write_table(pa.table(table), "subs.parquet")
+    events = {"brand": ["Huawei", "Honor", "É"], "price": [3200, 5, None]}
+    for name in ("id", "event_id"):
+        pq.write_table(pa.table({name: ["e1", None, "7"], **events}), "events.parquet")
+        done = run("match", "-s", "subs.parquet", "-e", "events.parquet")
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert rows(done.stdout) == MATCHES
+    pq.write_table(pa.table(events), "events.parquet")
+    done = run("match", "-s", "subs.parquet", "-e", "events.parquet")
+    assert [row[0] for row in rows(done.stdout)] == ["1", "1", "1", "2", "3"]
+
+
+def test_a_bad_row_of_parquet_is_named(run: Callable[..., Any]) -> None:
+    ranges = pa.array([{"low": 1, "high": 2}, {"low": 2, "high": 1}, {"low": 0, "high": 9}])
+    pq.write_table(pa.table({"id": [1, 2, 3], "price": ranges}), "events.parquet")
+    done = run(*MATCH, "events.parquet")
+    assert done.exit_code == 2
+    assert "events.parquet, row 2: " in done.stderr
+    done = run(*MATCH, "events.parquet", "--skip-bad")
+    assert {row[0] for row in rows(done.stdout)} == {"1", "3"}
+
+
+def test_more_events_than_one_chunk(run: Callable[..., Any]) -> None:
+    write("events.jsonl", [{"id": str(n), "price": n % 20} for n in range(2_500)])
+    done = run(*MATCH, "events.jsonl", "-o", "out.parquet", "--json")
+    table = pq.read_table("out.parquet").to_pylist()
+    told = [row["event_id"] for row in table if row["subscription_id"] == "s2"]
+    assert told == [str(n) for n in range(2_500)]
+    summary = json.loads(done.stderr)
+    assert (summary["events"], summary["matches"]) == (2_500, 2_500 + 1_250)
+    assert (summary["subscriptions"], summary["events_matched"], summary["rejected"]) == (
+        3,
+        2_500,
+        0,
+    )
+
+
+# -- bad input
+
+
+def test_a_bad_subscription_stops_the_run_with_a_caret(
+    run: Callable[..., Any],
+) -> None:
+    write("subs.jsonl", [SUBSCRIPTIONS[0], {"id": "s9", "filter": "price <"}])
+    Path("out.jsonl").write_text("kept")
+    done = run(*MATCH, "events.jsonl", "-o", "out.jsonl")
+    assert done.exit_code == 2
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("error: subs.jsonl, line 2: subscription 's9': ")
+    assert lines[1].strip() == "price <"
+    assert lines[2].strip() == "^"
+    assert lines[2].index("^") == lines[1].index("<")
+    assert "Traceback" not in done.stderr
+    assert Path("out.jsonl").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"{", "not JSON"),
+        (b"[1]", "JSON object"),
+        (b'{"id": "", "a": 1}', "non-empty"),
+        (b'{"a": 99999999999999999999}', "int64"),
+        (b'{"a": "\\ud800"}', "surrogate"),
+        (b'{"id": "\\ud800"}', "surrogate"),
+        (b'{"a": "\xff"}', "not UTF-8"),
+        (b'{"a": {"$range": [2, 1]}}', "empty range"),
+        (b'{"specversion": "0.3", "id": "x"}', "CloudEvents"),
+    ],
+)
+def test_a_bad_event_stops_the_run(run: Callable[..., Any], line: bytes, said: str) -> None:
+    Path("events.jsonl").write_bytes(b'{"id": "e1", "price": 5}\n\n' + line + b"\n")
+    done = run(*MATCH, "events.jsonl")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: events.jsonl, line 3: ")
+    assert said in done.stderr
+
+
+def test_skip_bad_reports_and_goes_on(run: Callable[..., Any]) -> None:
+    subscriptions = [{"id": "x"}, *SUBSCRIPTIONS, {"id": "s1", "filter": "TRUE"}]
+    too_complex = " AND ".join(f"(a{n} = 1 OR b{n} = 2)" for n in range(11))
+    write("subs.jsonl", [*subscriptions, {"id": "y", "filter": too_complex}])
+    Path("events.jsonl").write_text(Path("events.jsonl").read_text() + "nonsense\n")
+    done = run(*MATCH, "events.jsonl", "--skip-bad", "--json")
+    assert done.exit_code == 0
+    assert rows(done.stdout) == MATCHES
+    *skipped, summary = done.stderr.splitlines()
+    assert [line.split(": ")[1] for line in skipped] == [
+        "subs.jsonl, line 1", "subs.jsonl, line 5", "subs.jsonl, line 6", "events.jsonl, line 4",
+    ]  # fmt: skip
+    assert "taken by line 2" in skipped[1]
+    assert json.loads(summary)["rejected"] == 4
+
+
+def test_rejects_are_json_lines(run: Callable[..., Any]) -> None:
+    write("subs.jsonl", [*SUBSCRIPTIONS, {"id": "x", "filter": "a=1&b=2"}])
+    done = run(*MATCH, "events.jsonl", "--rejects", "rejects.jsonl")
+    assert (done.exit_code, done.stderr) == (0, "")
+    (reject,) = map(json.loads, Path("rejects.jsonl").read_text().splitlines())
+    assert (reject["file"], reject["line"]) == ("subs.jsonl", 4)
+    assert 'spelling="query"' in reject["error"]
+
+
+def test_the_last_line_needs_no_end_and_windows_ends_are_fine(run: Callable[..., Any]) -> None:
+    Path("events.jsonl").write_bytes(b'\xef\xbb\xbf{"price": 5}\r\n\r\n{"price": 6}')
+    done = run(*MATCH, "events.jsonl")
+    assert [row[0] for row in rows(done.stdout)] == ["1", "3"]
+
+
+def test_an_endless_line_is_refused(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tamis.cli.reading.MAX_LINE_BYTES", 1000)
+    Path("events.jsonl").write_text('{"a": "' + "x" * 5000)
+    done = run(*MATCH, "events.jsonl")
+    assert done.exit_code == 2
+    assert "line 1 is longer than 1,000 bytes" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("-s", "-", "-e", "-"), "only one of"),
+        (("-s", "subs.jsonl", "-e", "nothing.jsonl"), "nothing.jsonl: No such file"),
+        (("-s", "nothing.parquet", "-e", "events.jsonl"), "nothing.parquet: No such file"),
+        (("-s", "subs.csv", "-e", "events.jsonl"), "not from CSV"),
+        (("-s", ".", "-e", "events.jsonl"), "Is a directory"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "no/dir.jsonl"), "No such file"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "no/dir.parquet"), "no such directory"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "out.csv"), "not as CSV"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "./events.jsonl"), "is read by this run"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "--rejects", "subs.jsonl"), "is read by"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "x", "--rejects", "x"), "the same file"),
+        (("-s", "subs.jsonl", "-e", "text.parquet"), "cannot be read as Parquet"),
+    ],
+)
+def test_what_cannot_be_used_is_said(
+    run: Callable[..., Any], args: tuple[str, ...], said: str
+) -> None:
+    Path("text.parquet").write_text("this is text")
+    before = Path("events.jsonl").read_text()
+    done = run("match", *args)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert Path("events.jsonl").read_text() == before
+
+
+def test_a_run_that_fails_leaves_no_parquet(run: Callable[..., Any]) -> None:
+    Path("out.parquet").write_text("old")
+    Path("events.jsonl").write_text('{"price": 5}\nnonsense\n')
+    assert run(*MATCH, "events.jsonl", "-o", "out.parquet").exit_code == 2
+    assert Path("out.parquet").read_text() == "old"
+    assert sorted(p.name for p in Path().iterdir()) == ["events.jsonl", "out.parquet", "subs.jsonl"]
+
+
+# -- explain
+
+
+def test_explain_a_filter(run: Callable[..., Any]) -> None:
+    done = run("explain", "price < 3300 AND brand = 'Huawei'", "--event", '{"price": 3400}')
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "✗ not all of 2 hold",
+        "  ✗ price = 3400 is not < 3300",
+        "  ✗ no attribute 'brand'",
+    ]
+
+
+def test_explain_a_saved_subscription_and_an_event_in_a_file(run: Callable[..., Any]) -> None:
+    Path("event.json").write_text(json.dumps(EVENTS[0], indent=1))
+    done = run("explain", "-s", "subs.jsonl", "--id", "s1", "--event", "@event.json", "--json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert told["held"] is True
+    assert len(told["parts"]) == 2
+
+
+def test_explain_reads_the_event_from_stdin(run: Callable[..., Any]) -> None:
+    assert run("explain", "a = 1", "--event", "@-", input='{"a": 1}').exit_code == 0
+
+
+def test_explain_query_notation(run: Callable[..., Any]) -> None:
+    args = ("explain", "mark=FORD&year_from=2014", "--event", '{"mark": "FORD", "year": "2015"}')
+    assert run(*args, "--spelling", "query").exit_code == 0
+    done = run(*args)
+    assert done.exit_code == 2
+    assert 'spelling="query"' in done.stderr
+
+
+def test_explain_asks_that_the_subscription_is_near(run: Callable[..., Any]) -> None:
+    write("subs.jsonl", [{"id": "s", "filter": True, "location": [0, 0], "radius_m": 10}])
+    event = '{"attributes": {}, "location": [0, 1]}'
+    done = run("explain", "-s", "subs.jsonl", "--id", "s", "--event", event)
+    assert done.exit_code == 1
+    assert "111195.1 m away" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "give either a FILTER"),
+        (("a = 1",), "give the event"),
+        (("a = 1", "--id", "s1", "--event", "{}"), "give either"),
+        (("--id", "s1", "--event", "{}"), "give either"),
+        (("-s", "subs.jsonl", "--event", "{}"), "give either"),
+        (("-s", "subs.jsonl", "--id", "s9", "--event", "{}"), "no subscription 's9' in subs.jsonl"),
+        (("a <", "--event", "{}"), "^"),
+        (("a = 1", "--event", "{"), "not JSON"),
+        (("a = 1", "--event", "@nothing.json"), "nothing.json: No such file"),
+        (("a = 1", "--event", "{}", "--spelling", "latin"), "latin"),
+        (("-s", "bad.jsonl", "--id", "b", "--event", "{}"), "bad.jsonl, line 1: subscription 'b'"),
+    ],
+)
+def test_explain_bad_input(run: Callable[..., Any], args: tuple[str, ...], said: str) -> None:
+    write("bad.jsonl", [{"id": "b", "filter": "x <"}])
+    done = run("explain", *args)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+
+
+# -- demo
+
+
+def test_demo_shows_both_parts(run: Callable[..., Any]) -> None:
+    done = run("demo", "--subscriptions", "200", "--events", "40")
+    assert done.exit_code == 0
+    for part in ("mark=FORD&model=FOCUS", "F1, F2, F3", "checked 20 events", "reference: equal"):
+        assert part in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_demo_as_json_is_the_same_twice(run: Callable[..., Any]) -> None:
+    def told() -> Any:
+        done = run("demo", "--subscriptions", "100", "--events", "30", "--json")
+        made = json.loads(done.stdout)
+        del made["generated"]["build_seconds"], made["generated"]["median_us_per_event"]
+        return made
+
+    first = told()
+    assert first == told()
+    assert first["paper"]["told"] == {"A1": ["F1", "F2", "F3"], "A2": ["F2"]}
+    assert first["generated"]["matches"] > 0
+
+
+def test_generated_ads_and_searches_are_varied() -> None:
+    filters = " ".join(repr(one.filter) for one in generate_searches(300))
+    for word in ("is_in", "between", "|", "~", "distance", "within", "in_box", "starts_with"):
+        assert word in filters
+    ads = generate_ads(200)
+    assert {ad.attributes["kind"] for ad in ads} == {("car",), ("flat",)}
+    assert any(len(ad.attributes.get("tags", ())) > 1 for ad in ads)
+    assert all(ad.location is not None for ad in ads)
+
+
+# -- the program itself
+
+
+@pytest.mark.parametrize("command", ["match", "explain", "demo"])
+def test_help_has_an_example(run: Callable[..., Any], command: str) -> None:
+    done = run(command, "--help")
+    assert done.exit_code == 0
+    assert "Example" in done.stdout
+    assert f"tamis {command}" in done.stdout
+
+
+def test_version(run: Callable[..., Any]) -> None:
+    done = run("--version")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("tamis 0.")
+
+
+def program(*args: str, **kwargs: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-W", "error", "-c", "from tamis.cli import main; main()", *args]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **kwargs)
+
+
+def test_help_needs_no_heavy_imports() -> None:
+    code = (
+        "import sys\nfrom tamis.cli.app import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'pyarrow', 'numba', 'sqlglot', 'shapely'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_pipe_is_answered_as_it_speaks(run: Callable[..., Any]) -> None:
+    with program(*MATCH, "-") as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for price in (1, 2, 3):
+            running.stdin.write(b'{"price": %d}\n' % price)
+            running.stdin.flush()
+            assert json.loads(running.stdout.readline())["event_id"] == str(price)
+        running.stdin.close()
+        assert running.wait(30) == 0
+
+
+def test_a_reader_that_leaves_ends_the_run_quietly(run: Callable[..., Any]) -> None:
+    write("events.jsonl", [{"price": 1}] * 50_000)
+    with program(*MATCH, "events.jsonl") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(30) == 141
+
+
+def test_an_interrupt_ends_with_130_and_leaves_no_file(run: Callable[..., Any]) -> None:
+    with program(*MATCH, "-", "-o", "out.parquet") as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        running.stdin.write(b'{"price": 1}\n')
+        running.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not list(Path().glob(".out.parquet*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(running.pid, signal.SIGINT)
+        assert running.wait(30) == 130
+        assert b"Traceback" not in running.stderr.read()
+    assert list(Path().glob("*out.parquet*")) == []
+
+
+# -- the documentation
+
+
+def blocks_of_the_documentation() -> list[tuple[str, str]]:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
+    return re.findall(r"```console\n\$ (.+)\n((?:.*\n)*?)```", text)
+
+
+def test_the_documented_commands_print_what_is_documented(run: Callable[..., Any]) -> None:
+    n_run = 0
+    for command, text in blocks_of_the_documentation():
+        word, *args = shlex.split(command)
+        if word == "cat":
+            Path(args[0]).write_text(text)
+            continue
+        assert word == "tamis"
+        assert run(*args).output == text
+        n_run += 1
+    assert n_run == 5
