@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,41 +13,58 @@ from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
 from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes
 from tamis.kernels.tests import NO_TESTS, Tests
 
-Slots = npt.NDArray[np.int32]
-Arrays = dict[str, npt.NDArray[np.generic]]
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
 
-NO_ROWS = np.zeros(0, np.int32)
+NO_ROWS: Array = np.zeros(0, np.int32)
 
 
 class Block(ABC):
     """A set of slots that does not change.
 
-    ``row_of_slot`` is empty where slot p belongs to row p; ``tests`` has no ``start`` where no
-    slot has any.
+    ``row_of_slot``: i4[P], empty where slot p belongs to row p. ``tests`` has no ``start`` where
+    no slot has any.
     """
 
     kind: str
+    decides = True  # whether its tests are there to be judged, or every slot with some is asked
 
     def __init__(
-        self, bounds: Constraints | Boxes, row_of_slot: Slots = NO_ROWS, tests: Tests = NO_TESTS
+        self, bounds: Constraints | Boxes, row_of_slot: Array = NO_ROWS, tests: Tests = NO_TESTS
     ) -> None:
         self.bounds = bounds
         self.row_of_slot = row_of_slot
         self.tests = tests
-        is_dense = isinstance(bounds, Boxes)
-        self.n_slots = len(bounds.bounds) if is_dense else len(bounds.start) - 1  # type: ignore[union-attr]
+        is_boxes = isinstance(bounds, Boxes)
+        self.n_slots = len(bounds.bounds) if is_boxes else len(bounds.start) - 1  # type: ignore[union-attr]
 
     @abstractmethod
-    def candidates(self, vector: Vector, out: Slots) -> int:
-        """Write the slots whose constraints a plain event satisfies; return their number."""
+    def candidates(self, vector: Vector, out: Array) -> int:
+        """Write the slots whose constraints a plain event satisfies; return their number.
 
-    def candidates_in_hull(self, low: Vector, high: Vector, out: Slots) -> int:
+        ``out`` has room for one more than there are slots.
+        """
+
+    def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
+        """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room.
+
+        Event e's slots go to ``out`` from ``offsets[e]`` to ``offsets[e + 1]``, which is written.
+        Returns the event to go on with.
+        """
+        event = first
+        while event < len(matrix) and offsets[event] + self.n_slots + 1 <= len(out):
+            n_found = self.candidates(matrix[event], out[offsets[event] :])
+            offsets[event + 1] = offsets[event] + n_found
+            event += 1
+        return event
+
+    def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> int:
         """Write the slots whose every interval meets the event's; return their number."""
         if isinstance(self.bounds, Boxes):
             return int(scan_boxes(self.bounds, low, high, out))
         return int(scan(self.bounds, self.n_slots, low, high, out))
 
-    def rows_of(self, slots: Slots) -> Slots:
+    def rows_of(self, slots: Array) -> Array:
         """The rows that slots belong to."""
         return self.row_of_slot[slots] if len(self.row_of_slot) else slots
 
@@ -76,27 +94,6 @@ class ScanBlock(Block):
 
     kind = "scan"
 
-    def candidates(self, vector: Vector, out: Slots) -> int:
+    def candidates(self, vector: Vector, out: Array) -> int:
         """Write the slots whose constraints a plain event satisfies; return their number."""
         return self.candidates_in_hull(vector, vector, out)
-
-
-def build_blocks(table: SlotTable) -> tuple[Block, ...]:
-    """The blocks that serve a table best."""
-    if not table.n_slots:
-        return ()
-    return (ScanBlock(table.constraints, table.row_of_slot, table.tests),)
-
-
-def build_box_blocks(bounds: Constraints | Boxes) -> tuple[Block, ...]:
-    """The blocks that serve boxes best, where slot p is row p."""
-    block = ScanBlock(bounds)
-    return (block,) if block.n_slots else ()
-
-
-def block_of(
-    kind: str, bounds: Constraints | Boxes, row_of_slot: Slots, tests: Tests, own: Arrays
-) -> Block:
-    """A block as it was, from its arrays."""
-    (block_type,) = [one for one in (ScanBlock,) if one.kind == kind]
-    return block_type(bounds, row_of_slot, tests, **own)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.index.archive import Archive
-from tamis.index.blocks import Block, build_blocks
+from tamis.index.blocks import Block
+from tamis.index.building import build_blocks
 from tamis.index.columns import Columns
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.blocks import Block, build_blocks
+from tamis.index.blocks import Block
+from tamis.index.building import build_blocks
 from tamis.index.columns import Encoded, Vector
 from tamis.index.head import Head
 from tamis.index.rows import Rows
@@ -24,6 +25,7 @@ from tamis.kernels.emit import (
     Found,
     RowTable,
     emit_chain,
+    emit_plain,
     order_by_priority,
     settle,
     settle_leaders,
@@ -35,6 +37,8 @@ RowNumbers = npt.NDArray[np.int32]
 
 MERGE_RATIO = 4
 
+_NOBODY: RowNumbers = np.zeros(0, np.int32)
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -44,6 +48,7 @@ class State:
     blocks: tuple[Block, ...]
     rows: RowTable
     n_rows: int
+    has_one_priority: bool
     head_slots: int
     head_constraints: Constraints
     head_tests: Tests
@@ -57,6 +62,7 @@ class _Scratch:
     slots: RowNumbers
     found: Found
     ordered: RowNumbers
+    blocks: tuple[Block, ...] = ()  # for which they are known to be large enough
 
 
 class Engine:
@@ -113,7 +119,7 @@ class Engine:
     def _state(self, version: int, blocks: tuple[Block, ...]) -> State:
         head = self._head
         return State(
-            version, blocks, self._rows.table, self._rows.n_rows,
+            version, blocks, self._rows.table, self._rows.n_rows, self._rows.only_priority != -1,
             len(head), head.constraints, head.tests, head.row_of_slot,
         )  # fmt: skip
 
@@ -168,6 +174,10 @@ class Engine:
         """
         scratch = self._scratch(state)
         found = scratch.found
+        if event.is_plain:
+            rows = self._match_plain(state, event.vector, scratch)
+            if rows is not None:
+                return rows
         found.counts[:] = 0
         if event.hull_high is not None:
             asked = self._leaders_in_hull(state, event.vector, event.hull_high, scratch.slots)
@@ -176,16 +186,43 @@ class Engine:
                 self._gather_choices(state, event.choices, scratch)
             else:
                 self._gather(state, event.vector, True, scratch)
-            asked = np.unique(found.asked[: found.counts[2]])
-            settle_leaders(state.rows, state.version, found)
-            accepted = found.leaders[: found.counts[1]]
-            asked = asked[~np.isin(asked, accepted)] if len(accepted) else asked
+            asked = self._settle(state, found)
         for leader in asked.tolist():
             if ask(leader):
                 emit_chain(state.rows, leader, state.version, found)
-        n_rows = int(found.counts[0])
-        order_by_priority(found.rows, n_rows, state.rows.priority, scratch.ordered)
+        return self._in_order(state, scratch, int(found.counts[0]))
+
+    def _match_plain(self, state: State, vector: Vector, scratch: _Scratch) -> RowNumbers | None:
+        """``match`` where every slot found is of a plain row; None where one is not."""
+        slots, rows, n_rows = scratch.slots, scratch.found.rows, 0
+        for block in state.blocks:
+            n_slots = block.candidates(vector, slots)
+            n_rows = emit_plain(slots, n_slots, block.row_of_slot, state.rows.flagged, rows, n_rows)
+            if n_rows < 0:
+                return None
+        if state.head_slots:
+            n_slots = scan(state.head_constraints, state.head_slots, vector, vector, slots)
+            n_rows = emit_plain(slots, n_slots, state.head_rows, state.rows.flagged, rows, n_rows)
+            if n_rows < 0:
+                return None
+        return self._in_order(state, scratch, n_rows)
+
+    def _in_order(self, state: State, scratch: _Scratch, n_rows: int) -> RowNumbers:
+        if state.has_one_priority:
+            return scratch.found.rows[:n_rows]
+        order_by_priority(scratch.found.rows, n_rows, state.rows.priority, scratch.ordered)
         return scratch.ordered[:n_rows]
+
+    def _settle(self, state: State, found: Found) -> RowNumbers:
+        """Add the leaders with many slots; return those whose filters must be asked."""
+        _, n_leaders, n_asked = found.counts.tolist()
+        if n_leaders:
+            settle_leaders(state.rows, state.version, found)
+        if not n_asked:
+            return _NOBODY
+        asked = np.unique(found.asked[:n_asked])
+        accepted = found.leaders[:n_leaders]
+        return asked[~np.isin(asked, accepted)] if n_leaders else asked
 
     def _gather_choices(self, state: State, choices: Sequence[Vector], scratch: _Scratch) -> None:
         """Gather what any choice finds, each row and leader once."""
@@ -230,15 +267,18 @@ class Engine:
 
     def _scratch(self, state: State) -> _Scratch:
         """This thread's buffers, large enough for every slot and row of the state."""
+        held: _Scratch | None = getattr(self._own, "scratch", None)
+        if held is not None and held.blocks is state.blocks and len(held.slots) > state.n_rows:
+            return held
         n_slots = state.head_slots + sum(block.n_slots for block in state.blocks)
         size = max(n_slots, state.n_rows)
-        held: _Scratch | None = getattr(self._own, "scratch", None)
         if held is None or len(held.slots) < size:
             size += size // 4 + 64
             rows, leaders, asked, slots, ordered = (np.empty(size, np.int32) for _ in range(5))
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
             held = _Scratch(slots, found, ordered)
             self._own.scratch = held
+        held.blocks = state.blocks
         return held
 
 

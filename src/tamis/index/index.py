@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import pyarrow as pa
 from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
-from tamis.index.blocks import build_box_blocks
+from tamis.index.batch import match_matrix
 from tamis.index.boxes import check_boxes
-from tamis.index.columns import NUMBER, Columns
+from tamis.index.building import build_box_blocks
+from tamis.index.columns import NUMBER, Columns, Encoded
 from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
+from tamis.index.matrix import Matrix, matrix_of
 from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
 from tamis.index.slots import Slot, sharing_key, slots_of
@@ -27,6 +30,8 @@ from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.language.evaluate import HasAttributes, attributes_of
 from tamis.model import Schema, Subscription, attributes_of_batch
 from tamis.values import Attributes
+
+_NOBODY: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
 
 class Index:
@@ -106,18 +111,27 @@ class Index:
 
     def match(self, event: HasAttributes | Mapping[str, Any]) -> list[str]:
         """The ids of the subscriptions the event satisfies, highest priority first."""
-        return self._ids.texts_of(self._match(self._engine.state, attributes_of(event)))
+        return self._ids.texts_of(self._match(self._engine.state, event))
 
     def match_batch(self, events: Any) -> MatchSet:
         """Match an Arrow table, a pandas frame, a dict of arrays, or a list of dicts or Events."""
         state = self._engine.state
-        found = [
-            self._match(state, attributes).copy() for attributes in attributes_of_batch(events)
-        ]
-        offsets = np.zeros(len(found) + 1, dtype=np.int64)
-        np.cumsum([len(rows) for rows in found], out=offsets[1:])
-        rows = np.concatenate(found) if found else np.zeros(0, np.int32)
-        return MatchSet(offsets, rows, state.rows.priority[rows], self._ids.texts_of)
+        if isinstance(events, list) and len(events) == 1:
+            rows = self._match(state, *events).copy()
+            return self._match_set(state, np.array([0, len(rows)]), rows)
+        matrix = self._matrix(events)
+        if matrix is None:
+            found = [self._match(state, one).copy() for one in attributes_of_batch(events)]
+            offsets = np.zeros(len(found) + 1, dtype=np.int64)
+            np.cumsum([len(rows) for rows in found], out=offsets[1:])
+            return self._match_set(state, offsets, np.concatenate([*found, _NOBODY]))
+        batch = cache(lambda: attributes_of_batch(events))
+
+        def match_one(e: int) -> npt.NDArray[np.int32]:
+            asker = self._asker(lambda: batch()[e])
+            return self._engine.match(state, Encoded(matrix[e]), asker)
+
+        return self._match_set(state, *match_matrix(state, matrix, match_one))
 
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or does not, clause by clause."""
@@ -244,30 +258,56 @@ class Index:
             raise UnknownSubscription(f"no subscription {id!r} in the index")
         return row
 
-    def _match(self, state: State, attributes: Attributes) -> npt.NDArray[np.int32]:
+    def _match(
+        self, state: State, event: HasAttributes | Mapping[str, Any]
+    ) -> npt.NDArray[np.int32]:
+        """The rows of an event; a view that this thread's next match overwrites."""
+        if type(event) is dict and self.schema is None:
+            vector = self._columns.encode_plain(event)
+            if vector is not None:
+                asker = self._asker(lambda: attributes_of(event))
+                return self._engine.match(state, Encoded(vector), asker)
+        attributes = attributes_of(event)
         if self.schema is not None:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
-        return self._engine.match(state, encoded, self._asker(attributes))
+        return self._engine.match(state, encoded, self._asker(lambda: attributes))
 
-    def _asker(self, attributes: Attributes) -> Callable[[int], bool]:
+    def _matrix(self, events: Any) -> Matrix | None:
+        """A batch as numbers, if all its events are plain."""
+        if isinstance(events, list) and self.schema is None:
+            vectors = []
+            for event in events:
+                vector = self._columns.encode_plain(event) if type(event) is dict else None
+                if vector is None:
+                    return None
+                vectors.append(vector)
+            return np.stack(vectors) if vectors else None
+        return matrix_of(events, self._columns)
+
+    def _match_set(
+        self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
+    ) -> MatchSet:
+        return MatchSet(offsets, rows, state.rows.priority, self._ids.texts_of)
+
+    def _asker(self, attributes: Callable[[], Attributes]) -> Callable[[int], bool]:
+        """Whether the filter of a leader accepts the event of these attributes."""
+
         def ask(leader: int) -> bool:
             check = self._check_of_leader.get(leader)
             if check is None:
-                check = self._check_of_leader[leader] = check_of(
-                    self._subscription(leader).condition
-                )
-            return check(attributes)
+                check = check_of(self._subscription(leader).condition)
+                self._check_of_leader[leader] = check
+            return check(attributes())
 
         return ask
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:
-    if isinstance(given, Subscription) or not isinstance(given, Iterable | pa.RecordBatch):
-        raise InvalidSubscription(
-            f"{type(given).__name__} is not many subscriptions; give an iterable or an Arrow table"
-        )
     if not isinstance(given, pa.Table | pa.RecordBatch):
+        if not isinstance(given, Iterable):
+            what = type(given).__name__
+            raise InvalidSubscription(f"{what} is not many; give an iterable or an Arrow table")
         return given
     absent = {"id", "filter"} - set(given.schema.names)
     if absent:

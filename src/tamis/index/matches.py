@@ -21,18 +21,23 @@ class MatchSet:
         self,
         offsets: npt.NDArray[np.int64],
         rows: npt.NDArray[np.int32],
-        priorities: npt.NDArray[np.uint8],
+        priority_of_row: npt.NDArray[np.uint8],
         ids_of: Callable[[npt.NDArray[np.int32]], list[str]],
     ) -> None:
         self.offsets = offsets
         self.rows = rows
-        self.priorities = priorities
+        self._priority_of_row = priority_of_row
         self._ids_of = ids_of
 
     @cached_property
     def ids(self) -> list[str]:
         """The id of every match."""
         return self._ids_of(self.rows)
+
+    @cached_property
+    def priorities(self) -> npt.NDArray[np.uint8]:
+        """The priority of every match."""
+        return self._priority_of_row[self.rows]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

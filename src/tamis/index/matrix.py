@@ -26,12 +26,20 @@ def matrix_of(events: Any, columns: Columns) -> Matrix | None:
     are missing.
     """
     arrays = _arrays_of(events)
-    if arrays is None:
+    if arrays is None or not all(isinstance(name, str) and name for name in arrays):
         return None
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) != 1:
         return None
-    matrix = np.full((lengths.pop(), len(columns)), np.nan)
+    while True:
+        try:
+            return _encode(arrays, lengths.copy().pop(), columns)
+        except IndexError:  # a column was added meanwhile
+            continue
+
+
+def _encode(arrays: dict[str, Any], n_events: int, columns: Columns) -> Matrix | None:
+    matrix = np.full((n_events, len(columns)), np.nan)
     for name, array in arrays.items():
         if columns.has(name) and not _fill(matrix, name, array, columns):
             return None

@@ -21,13 +21,18 @@ class Rows:
     def __init__(self, table: RowTable | None = None, n_rows: int = 0) -> None:
         self.table = table if table is not None else _new_table(0)
         self.n_rows = n_rows
+        levels = self.table.priority[:n_rows]
+        # The priority of all rows, if they have one in common: then there is nothing to sort.
+        self.only_priority = -1 if n_rows and (levels != levels[0]).any() else None
+        if n_rows and self.only_priority is None:
+            self.only_priority = int(levels[0])
 
     @classmethod
     def of_priorities(cls, priority: npt.NDArray[np.uint8]) -> Rows:
         """Plain rows, there from the beginning."""
-        rows = cls(_new_table(len(priority)), len(priority))
-        rows.table.priority[: len(priority)] = priority
-        return rows
+        table = _new_table(len(priority))
+        table.priority[:] = priority
+        return cls(table, len(priority))
 
     def describe(self, slots: SlotTable) -> None:
         """Flag the rows whose slots have tests, or which have several slots."""
@@ -44,6 +49,8 @@ class Rows:
         row = self.n_rows
         if row >= len(self.table.birth):
             self._grow()
+        if self.only_priority != priority:
+            self.only_priority = priority if row == 0 else -1
         self.table.priority[row] = priority
         self.table.birth[row] = birth
         self.n_rows += 1

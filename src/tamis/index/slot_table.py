@@ -109,6 +109,17 @@ def no_tests(n_slots: int) -> Tests:
     return NO_TESTS._replace(start=np.zeros(n_slots + 1, np.int32))
 
 
+def boxes_of_constraints(constraints: Constraints) -> Boxes:
+    """Constraints of slots that all have the same columns, as boxes."""
+    n_slots = len(constraints.start) - 1
+    columns = np.sort(constraints.column[: constraints.start[1]])
+    order = np.argsort(constraints.column.reshape(n_slots, -1), axis=1)
+    sides = [
+        np.take_along_axis(side.reshape(n_slots, -1), order, axis=1) for side in constraints[2:]
+    ]
+    return Boxes(columns, np.stack(sides, axis=2))
+
+
 def constraints_of_boxes(boxes: Boxes) -> Constraints:
     """The same constraints, slot by slot."""
     n_slots, n_columns = boxes.bounds.shape[:2]

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from tamis.errors import SnapshotError
 from tamis.index.archive import Archive, Base, BoxBase, TextBase
-from tamis.index.blocks import Block, block_of
+from tamis.index.blocks import Block
+from tamis.index.building import block_of
 from tamis.index.columns import Columns
 from tamis.index.compaction import Parts
 from tamis.index.rows import Rows

@@ -123,7 +123,7 @@ def order_by_priority(rows, n_rows, priority, ordered):
 
 @kernel
 def settle_batch(
-    slots, offsets, row_of_slot, tests, matrix, table, version, found, rows_end, is_open
+    slots, offsets, row_of_slot, tests, matrix, decides, table, version, found, rows_end, is_open
 ):
     """``settle`` for plain events, event e having ``slots[offsets[e]:offsets[e + 1]]``.
 
@@ -137,18 +137,8 @@ def settle_batch(
             return e
         found.counts[1] = 0
         found.counts[2] = 0
-        first, last = offsets[e], offsets[e + 1]
-        settle(
-            slots[first:last],
-            last - first,
-            row_of_slot,
-            tests,
-            matrix[e],
-            True,
-            table,
-            version,
-            found,
-        )
+        own = slots[offsets[e] : offsets[e + 1]]
+        settle(own, own.size, row_of_slot, tests, matrix[e], decides, table, version, found)
         rows_end[e] = found.counts[0]
         if found.counts[1] or found.counts[2]:
             is_open[e] = 1
@@ -173,3 +163,19 @@ def order_batch(rows, events, n_rows, n_events, priority, ordered, offsets):
         key = events[i] * N_PRIORITIES + priority[rows[i]]
         ordered[position[key]] = rows[i]
         position[key] += 1
+
+
+@kernel
+def emit_plain(slots, n_slots, row_of_slot, flagged, rows, n_rows):
+    """Add the rows of slots to ``rows`` if all of them are plain; return their new number.
+
+    Returns -1 where one is not: then ``settle`` must do it. O(n_slots).
+    """
+    for i in range(n_slots):
+        slot = slots[i]
+        row = row_of_slot[slot] if row_of_slot.size else slot
+        if _bit(flagged, row):
+            return -1
+        rows[n_rows] = row
+        n_rows += 1
+    return n_rows

@@ -1,0 +1,332 @@
+"""Dense boxes, built: an immutable, exact index of boxes that all constrain the same columns.
+
+Boxes are put in k-d order and cut into lines of 512 positions, R times over: each replica is
+ordered by the bounds of its own share of the attributes, and an event uses the one that leaves
+it the fewest lines. Per attribute and bucket of values a bitmap says which boxes touch the
+bucket, so one cache line of bits tells 512 boxes apart. How an event is matched is told in
+``dense_match``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64 as u64
+
+from tamis.kernels.compiled import Array, kernel
+from tamis.kernels.memory import aligned_zeros
+
+LINE = 512  # positions in a line: one cache line of bits
+LEAF = 16  # positions the k-d order stops at
+N_RANKS = 2048  # a value's rank among an attribute's edges: 1..2045; 0 = unconstrained
+N_CODES = 1024  # a bound's code among the edges of its own side: 1..1023; 0 = unconstrained
+FIELD_BITS = 11  # code and guard bit
+FIELDS = 5  # fields in a word of a row; the 9 bits above hold the slot, a byte a word
+GUARD = sum(1 << (FIELD_BITS * k + FIELD_BITS - 1) for k in range(FIELDS))
+N_COARSE = 128  # buckets of the bitmaps over lines
+CHUNK = 1024  # candidates collected before they are verified
+LINES_AHEAD, ROWS_AHEAD = 12, 32
+LOAD_NS, ROW_NS = 8.0, 14.0  # cost of ANDing one more line, of verifying one candidate
+
+
+class DensePart(NamedTuple):
+    """N boxes, M attributes, R replicas of K lines each, B buckets, W words a row.
+
+    L = R*K is the number of all lines, KW = ceil(K / 64) the words of a bitmap over the lines of
+    a replica. Line l of replica r is line r*K + l; position p is bit p % 512 of line p // 512;
+    slots are the caller's.
+
+    bounds: f8[N*M*2]       by slot, attribute, side; closed ends; NaN where unconstrained
+    edges:  f8[M, 2048]     ascending, may repeat, NaN at the end; rank(v) = 1 + edges <= v
+    codes:  u2[M, 2, 2048]  rank -> code(low), 1024 - code(high) of that value
+    slack:  u1[M]           0: equal codes mean that the bound holds; 1: look at the bound
+    rows:   u8[L*512*W]     by position: field 2a = code(low), 2a+1 = 1024 - code(high);
+                            the slot in the top bytes
+    pool:   u8[M*(B+1)*L*8] bit p of (a, b): box p touches bucket b of attribute a;
+                            b = B: it accepts missing
+    coarse: u8[M, C+1, R, KW] bit l of (a, c, r): a box of line l touches coarse bucket c;
+                            c = C: missing
+    counts: i4[M, B+1]      boxes that touch the bucket
+    """
+
+    n: int
+    bounds: Array
+    edges: Array
+    codes: Array
+    slack: Array
+    rows: Array
+    pool: Array
+    coarse: Array
+    counts: Array
+
+
+class Work(NamedTuple):
+    """Scratch of one thread."""
+
+    lines: Array  # i8[L + 1] surviving lines
+    words: Array  # u8[L*8 + 8] their bits
+    candidates: Array  # u4[CHUNK + LINE + ROWS_AHEAD] positions
+    verdicts: Array  # u1[CHUNK + LINE] 0 no, 1 tie, 2 yes
+    slots: Array  # i4[CHUNK + LINE]
+    plan: Array  # i8[4, M]: bucket, coarse bucket, attributes in order, their offsets in pool
+    keys: Array  # u8[3, W]: the event's codes for "possible" and for "certain", guard bits
+    stats: Array  # i8[4]: lines alive, lines left, candidates, ties
+
+
+def row_words(m):
+    """Words of a row: five fields each, and at least four, whose top bytes hold the slot."""
+    return max(4, -(-2 * m // FIELDS))
+
+
+def new_work(part: DensePart) -> Work:
+    """Scratch for one thread."""
+    m, n_replicas = part.edges.shape[0], part.coarse.shape[2]
+    n_lines = n_replicas * -(-part.n // LINE)
+    size = CHUNK + LINE
+    return Work(
+        np.empty(n_lines + 1, np.int64),
+        aligned_zeros(8 * n_lines + 8, np.uint64),
+        np.zeros(size + ROWS_AHEAD, np.uint32),
+        np.empty(size, np.uint8),
+        np.empty(size, np.int32),
+        np.zeros((4, m), np.int64),
+        np.zeros((3, row_words(m)), np.uint64),
+        np.zeros(4, np.int64),
+    )
+
+
+def _side_edges(values, n_edges):
+    """n_edges cut points for one side of one attribute, and whether they tell all values apart."""
+    values = values[np.isfinite(values)]
+    few = np.unique(values[:4096])
+    if 2 * len(few) <= n_edges:
+        few = np.unique(values)
+    if 2 * len(few) <= n_edges:
+        if len(few) == 0:
+            few = np.zeros(1)
+        cuts = np.unique(np.concatenate([few, np.nextafter(few, np.inf)]))
+        return cuts[np.arange(n_edges) * len(cuts) // n_edges], True
+    sample = np.sort(values[:: max(1, len(values) // 65536)])
+    return sample[np.arange(1, n_edges + 1) * len(sample) // (n_edges + 1)], False
+
+
+def _tables_of(low, high):
+    """edges, codes and slack of one attribute. -inf and +inf have codes of their own."""
+    ends = np.array([-np.finfo(float).max, np.inf])
+    sides = [_side_edges(x, N_CODES - 4) for x in (low, high)]
+    edges = np.full(N_RANKS, np.nan)
+    both = np.sort(np.concatenate([ends, sides[0][0], sides[1][0]]))
+    edges[: len(both)] = both
+    first = np.concatenate([[-np.inf], both])  # the smallest value of rank r is first[r - 1]
+    codes = np.zeros((2, N_RANKS), np.uint16)
+    for side in range(2):
+        own = np.sort(np.concatenate([ends, sides[side][0]]))
+        code = 1 + np.searchsorted(own, first, side="right")
+        codes[side, 1 : 1 + len(first)] = N_CODES - code if side else code
+    return edges, codes, not (sides[0][1] and sides[1][1])
+
+
+@kernel
+def rank_of(edges, a, v):
+    """1 + number of edges of attribute a that are <= v; v is not NaN."""
+    k = 0
+    step = N_RANKS >> 1
+    while step:
+        k += step if edges[a, k + step - 1] <= v else 0
+        step >>= 1
+    return 1 + k
+
+
+@kernel
+def rank_bounds(low, high, edges, ranks):
+    """Write ``ranks``: u2[N, 2M], rank(low) and 2048 - rank(high): small means wide, 0 free."""
+    for i in range(low.shape[0]):
+        for a in range(low.shape[1]):
+            lo, hi = low[i, a], high[i, a]
+            if np.isnan(lo) and np.isnan(hi):
+                ranks[i, 2 * a] = ranks[i, 2 * a + 1] = 0
+            else:
+                ranks[i, 2 * a] = rank_of(edges, a, -np.inf if np.isnan(lo) else lo)
+                ranks[i, 2 * a + 1] = N_RANKS - rank_of(edges, a, np.inf if np.isnan(hi) else hi)
+
+
+@kernel
+def _pick_field(ranks, fields, order, start, stop, middle):
+    """The bound whose split at middle excludes most: by the gap of the halves' smallest ranks."""
+    best, best_gain = fields[0], -1
+    step = max(1, (stop - start) // 128)
+    hist = np.zeros(N_RANKS >> 4, np.int32)
+    for f in fields:
+        hist[:] = 0
+        for i in range(start, stop, step):
+            hist[ranks[order[i], f] >> 4] += 1
+        target = (middle - start) // step
+        c = seen = 0
+        while hist[c] == 0:
+            c += 1
+        low = c
+        while seen + hist[c] <= target:
+            seen += hist[c]
+            c += 1
+        if c - low > best_gain:
+            best, best_gain = f, c - low
+    return best
+
+
+@kernel
+def _split(ranks, f, order, spare, start, stop, middle):
+    """Permute order[start:stop]: the boxes with the smallest ranks of bound f before middle."""
+    hist = np.zeros(N_RANKS >> 3, np.int64)
+    for i in range(start, stop):
+        hist[ranks[order[i], f] >> 3] += 1
+    c = below = 0
+    while below + hist[c] <= middle - start:
+        below += hist[c]
+        c += 1
+    ties = middle - start - below  # boxes of cell c that go left
+    i_left, i_right = start, middle
+    for i in range(start, stop):
+        slot = order[i]
+        cell = ranks[slot, f] >> 3
+        left = (cell < c) | ((cell == c) & (ties > 0))
+        ties -= cell == c
+        spare[i_left if left else i_right] = slot
+        i_left += left
+        i_right += 1 - left
+    order[start:stop] = spare[start:stop]
+
+
+@kernel
+def kd_order(ranks, fields, order):
+    """Permute order: i4[N] to the leaves of a k-d tree: over ``fields``, inside a line over all.
+
+    O(N log N).
+    """
+    n = len(order)
+    spare = np.empty(n, np.int32)
+    every = np.arange(ranks.shape[1])
+    stack = np.empty((128, 2), np.int64)
+    stack[0, 0], stack[0, 1] = 0, n
+    top = 1
+    while top:
+        top -= 1
+        start, stop = stack[top, 0], stack[top, 1]
+        unit = LINE if stop - start > LINE else LEAF
+        middle = start + ((stop - start + unit - 1) // unit + 1) // 2 * unit
+        if middle >= stop:
+            continue
+        f = _pick_field(ranks, fields if unit == LINE else every, order, start, stop, middle)
+        _split(ranks, f, order, spare, start, stop, middle)
+        stack[top, 0], stack[top, 1] = middle, stop
+        stack[top + 1, 0], stack[top + 1, 1] = start, middle
+        top += 2
+
+
+@kernel
+def fill_rows(ranks, codes, order, n_words, rows):
+    """rows: u8[len(order) * W] of one replica, from zeros."""
+    for p in range(len(order)):
+        slot = order[p]
+        for f in range(ranks.shape[1]):
+            rank = np.int64(ranks[slot, f])
+            if rank:
+                code = codes[f >> 1, f & 1, N_RANKS - rank if f & 1 else rank]
+                rows[p * n_words + f // FIELDS] |= u64(code) << u64(f % FIELDS * FIELD_BITS)
+        for b in range(4):
+            rows[p * n_words + b] |= (u64(slot) >> u64(8 * b)) << u64(56)
+
+
+@kernel
+def bucket_of(rank, n_buckets):
+    """The bucket of a rank."""
+    return (rank * n_buckets) // N_RANKS
+
+
+@kernel
+def popcount(x):
+    """Bits set in a u8 (LLVM makes it one instruction)."""
+    x = x - ((x >> u64(1)) & u64(0x5555555555555555))
+    x = (x & u64(0x3333333333333333)) + ((x >> u64(2)) & u64(0x3333333333333333))
+    x = (x + (x >> u64(4))) & u64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * u64(0x0101010101010101)) >> u64(56))
+
+
+@kernel
+def fill_pool(ranks, order, pool, coarse, counts):
+    """Fill the bitmaps of one replica, from zeros.
+
+    ``pool``: u8[M, B+1, K*8]; ``coarse``: u8[M, C+1, KW]; ``counts``: i4[M, B+1]. O(N x M).
+    """
+    n, n_buckets = len(order), pool.shape[1] - 1
+    starts = np.zeros((n_buckets, 8), np.uint64)
+    ends = np.zeros((n_buckets, 8), np.uint64)
+    free = np.zeros(8, np.uint64)
+    on = np.zeros(8, np.uint64)
+    wide = np.zeros(N_COARSE + 1, np.int64)
+    for first in range(0, n, LINE):
+        line = first // LINE
+        line_bit = u64(1) << u64(line & 63)
+        for a in range(pool.shape[0]):
+            starts[:] = u64(0)
+            ends[:] = u64(0)
+            free[:] = u64(0)
+            wide[:] = 0
+            for p in range(first, min(n, first + LINE)):
+                slot = order[p]
+                w, bit = (p >> 6) & 7, u64(1) << u64(p & 63)
+                lo, hi = np.int64(ranks[slot, 2 * a]), N_RANKS - np.int64(ranks[slot, 2 * a + 1])
+                if lo == 0:
+                    free[w] |= bit
+                elif lo <= hi:
+                    starts[bucket_of(lo, n_buckets), w] |= bit
+                    ends[bucket_of(hi, n_buckets), w] |= bit
+                    wide[bucket_of(lo, N_COARSE)] += 1
+                    wide[bucket_of(hi, N_COARSE) + 1] -= 1
+            any_free = u64(0)
+            for w in range(8):
+                any_free |= free[w]
+                on[w] = free[w]
+                pool[a, n_buckets, 8 * line + w] = free[w]
+                counts[a, n_buckets] += popcount(free[w])
+            for b in range(n_buckets):
+                for w in range(8):
+                    on[w] |= starts[b, w]
+                    pool[a, b, 8 * line + w] = on[w]
+                    counts[a, b] += popcount(on[w])
+                    on[w] &= ~ends[b, w]
+            depth = 0
+            for c in range(N_COARSE + 1):
+                depth += wide[c]
+                if any_free or (depth and c < N_COARSE):
+                    coarse[a, c, line >> 6] |= line_bit
+
+
+def build(bounds: Array, n_replicas: int = 1, n_buckets: int = 64) -> DensePart:
+    """The part of the boxes ``bounds``: f8[N, M, 2], low and high, which it shares.
+
+    Slots are row numbers. O(N x (M + log N)).
+    """
+    n, m = bounds.shape[:2]
+    low, high = bounds[:, :, 0], bounds[:, :, 1]
+    n_replicas = min(n_replicas, m)
+    tables = [_tables_of(low[:, a], high[:, a]) for a in range(m)]
+    edges = np.ascontiguousarray([t[0] for t in tables])
+    codes = np.ascontiguousarray([t[1] for t in tables])
+    slack = np.array([t[2] for t in tables], np.uint8)
+    ranks = np.empty((n, 2 * m), np.uint16)
+    rank_bounds(low, high, edges, ranks)
+    n_lines, w = -(-n // LINE), row_words(m)
+    rows = aligned_zeros((n_replicas, n_lines * LINE * w), np.uint64)
+    pool = aligned_zeros((m, n_buckets + 1, n_replicas, n_lines * 8), np.uint64)
+    coarse = np.zeros((m, N_COARSE + 1, n_replicas, -(-n_lines // 64)), np.uint64)
+    for r in range(n_replicas):
+        order = np.arange(n, dtype=np.int32)
+        counts = np.zeros((m, n_buckets + 1), np.int32)
+        kd_order(ranks, (2 * np.arange(r, m, n_replicas)[:, None] + [0, 1]).ravel(), order)
+        fill_rows(ranks, codes, order, w, rows[r])
+        fill_pool(ranks, order, pool[:, :, r], coarse[:, :, r], counts)
+    flat = bounds.reshape(-1)
+    return DensePart(
+        n, flat, edges, codes, slack, rows.reshape(-1), pool.reshape(-1), coarse, counts
+    )

@@ -1,0 +1,53 @@
+"""Memory: prefetching, arrays by their address, arrays on a cache line."""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Ask for the cache line of array[index] (1-d, C order; index: u8, unchecked); never faults."""
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte_pointer, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        line = builder.bitcast(builder.gep(data, [args[1]]), byte_pointer)
+        builder.call(function, [line, i32(0), i32(3), i32(1)])  # read, keep, data cache
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), codegen
+
+
+def _pointer_to(kind):
+    @intrinsic
+    def pointer(typingctx, address):
+        def codegen(context, builder, signature, args):
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.int64), codegen
+
+    return pointer
+
+
+f8_at, i8_at, u8_at = (
+    _pointer_to(types.float64),
+    _pointer_to(types.int64),
+    _pointer_to(types.uint64),
+)
+u2_at = _pointer_to(types.uint16)
+i4_at, u4_at, u1_at = _pointer_to(types.int32), _pointer_to(types.uint32), _pointer_to(types.uint8)
+
+
+def aligned_zeros(shape, dtype):
+    """Zeros that start on a cache line: a line of bits must not straddle two."""
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(n_bytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + n_bytes].view(dtype).reshape(shape)
