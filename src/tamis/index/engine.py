@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,8 @@ RowNumbers = npt.NDArray[np.int32]
 
 MERGE_RATIO = 4
 
+Segment = tuple[Block, ...]  # blocks that were built together
+
 _NOBODY: RowNumbers = np.zeros(0, np.int32)
 
 
@@ -45,7 +47,9 @@ class State:
     """What a reader works on."""
 
     version: int
-    blocks: tuple[Block, ...]
+    segments: tuple[Segment, ...]
+    blocks: tuple[Block, ...]  # those of all segments
+    n_slots: int  # of all blocks and the head
     rows: RowTable
     n_rows: int
     has_one_priority: bool
@@ -62,7 +66,6 @@ class _Scratch:
     slots: RowNumbers
     found: Found
     ordered: RowNumbers
-    blocks: tuple[Block, ...] = ()  # for which they are known to be large enough
 
 
 class Engine:
@@ -74,7 +77,7 @@ class Engine:
         self._own = threading.local()
         self._merging: threading.Thread | None = None
         self.lock = threading.RLock()
-        self.state = self._state(1, tuple(blocks))
+        self.state = self._state(1, (tuple(blocks),) if blocks else ())
 
     # -- writing, under the lock; seen by readers once published
 
@@ -109,17 +112,20 @@ class Engine:
 
     def publish(self) -> None:
         """Let readers see all that was written."""
-        blocks = self.state.blocks
+        segments = self.state.segments
         if self._head.is_full:
-            blocks = (*blocks, *build_blocks(self._living(self._head.table())))
+            segments = (*segments, build_blocks(self._living(self._head.table())))
             self._head = Head()
-        self.state = self._state(self.state.version + 1, blocks)
+        self.state = self._state(self.state.version + 1, segments)
         self._start_merging()
 
-    def _state(self, version: int, blocks: tuple[Block, ...]) -> State:
-        head = self._head
+    def _state(self, version: int, segments: tuple[Segment, ...]) -> State:
+        rows, head = self._rows, self._head
+        blocks = tuple(block for segment in segments for block in segment)
+        n_slots = len(head) + sum(block.n_slots for block in blocks)
         return State(
-            version, blocks, self._rows.table, self._rows.n_rows, self._rows.only_priority != -1,
+            version, segments, blocks, n_slots,
+            rows.table, rows.n_rows, rows.only_priority != -1,
             len(head), head.constraints, head.tests, head.row_of_slot,
         )  # fmt: skip
 
@@ -134,22 +140,28 @@ class Engine:
     # -- merging
 
     def _start_merging(self) -> None:
-        if self._merging is None and _to_merge(self.state.blocks):
+        if self._merging is None and _to_merge(self.state.segments):
             self._merging = threading.Thread(target=self._merge, name="tamis-merge", daemon=True)
             self._merging.start()
 
     def _merge(self) -> None:
-        while True:
-            with self.lock:
-                old = _to_merge(self.state.blocks)
-                if not old:
-                    self._merging = None
-                    return
-            table = self._living(concatenate([block.table() for block in old]))
-            new = build_blocks(table)
-            with self.lock:
-                kept = tuple(block for block in self.state.blocks if block not in old)
-                self.state = replace(self.state, blocks=(*new, *kept))
+        try:
+            while self._merge_once():
+                pass
+        finally:
+            self._merging = None  # if it failed, the next change tries again
+
+    def _merge_once(self) -> bool:
+        """Merge the newest segments; False if there is nothing to merge."""
+        old = _to_merge(self.state.segments)
+        if not old:
+            return False
+        tables = [block.table() for segment in old for block in segment]
+        new = build_blocks(self._living(concatenate(tables))) if tables else ()
+        with self.lock:
+            kept = tuple(one for one in self.state.segments if not any(one is o for o in old))
+            self.state = self._state(self.state.version, (new, *kept))
+        return True
 
     def wait_for_merging(self) -> None:
         """Return when no merge is under way."""
@@ -267,28 +279,24 @@ class Engine:
 
     def _scratch(self, state: State) -> _Scratch:
         """This thread's buffers, large enough for every slot and row of the state."""
+        size = max(state.n_slots, state.n_rows)
         held: _Scratch | None = getattr(self._own, "scratch", None)
-        if held is not None and held.blocks is state.blocks and len(held.slots) > state.n_rows:
-            return held
-        n_slots = state.head_slots + sum(block.n_slots for block in state.blocks)
-        size = max(n_slots, state.n_rows)
-        if held is None or len(held.slots) < size:
+        if held is None or len(held.slots) <= size:
             size += size // 4 + 64
             rows, leaders, asked, slots, ordered = (np.empty(size, np.int32) for _ in range(5))
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
-            held = _Scratch(slots, found, ordered)
-            self._own.scratch = held
-        held.blocks = state.blocks
+            held = self._own.scratch = _Scratch(slots, found, ordered)
         return held
 
 
-def _to_merge(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The newest blocks that are to become one: each less than MERGE_RATIO times the rest."""
-    chosen: list[Block] = []
+def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """The newest segments that are to become one: each less than MERGE_RATIO times the newer."""
+    chosen: list[Segment] = []
     n_slots = 0
-    for block in reversed(blocks):
-        if chosen and block.n_slots > MERGE_RATIO * n_slots:
+    for segment in reversed(segments):
+        size = sum(block.n_slots for block in segment)
+        if chosen and size > MERGE_RATIO * n_slots:
             break
-        chosen.append(block)
-        n_slots += block.n_slots
+        chosen.append(segment)
+        n_slots += size
     return tuple(chosen) if len(chosen) >= MERGE_RATIO else ()

@@ -198,7 +198,6 @@ class Index:
     def _parts(self) -> Parts:
         """All that the index is, without the dead."""
         with self._engine.lock:
-            self._engine.wait_for_merging()
             rows, table = self._engine.dump()
             parts = Parts(
                 self._columns, rows, self._engine.state.blocks, self._ids, self._archive,
