@@ -7,7 +7,9 @@ import numpy as np
 from tamis.index.blocks import NO_ROWS, Array, Arrays, Block, ScanBlock
 from tamis.index.dense_block import DenseBlock
 from tamis.index.slot_table import SlotTable, boxes_of_constraints, constraints_of_boxes
+from tamis.index.sparse_block import SparseBlock
 from tamis.kernels.scan import Boxes, Constraints
+from tamis.kernels.sparse_build import MAX_COLUMNS
 from tamis.kernels.tests import NO_TESTS, Tests
 
 FEW_SLOTS = 256  # fewer are scanned
@@ -15,7 +17,7 @@ MIN_COLUMNS = 4  # a dense block has so many; fewer exclude too little
 MIN_RATE = 0.02  # of the boxes that every column of a dense block lets through
 MIN_DENSE = 4096  # slots with the same columns from which they are a block of their own
 
-_BLOCKS: dict[str, type[Block]] = {one.kind: one for one in (ScanBlock, DenseBlock)}
+_BLOCKS: dict[str, type[Block]] = {one.kind: one for one in (ScanBlock, DenseBlock, SparseBlock)}
 
 
 def build_blocks(table: SlotTable) -> tuple[Block, ...]:
@@ -62,9 +64,13 @@ def block_of(
 def _build(bounds: Constraints | Boxes, row_of_slot: Array, tests: Tests) -> Block:
     tests = tests if len(tests.operation) else NO_TESTS
     n_slots = len(bounds.bounds) if isinstance(bounds, Boxes) else len(bounds.start) - 1
-    if n_slots < FEW_SLOTS or not isinstance(bounds, Boxes):
+    if n_slots < FEW_SLOTS:
         return ScanBlock(bounds, row_of_slot, tests)
-    return DenseBlock.build(bounds, row_of_slot, tests)
+    if isinstance(bounds, Boxes):
+        return DenseBlock.build(bounds, row_of_slot, tests)
+    if len(np.unique(bounds.column)) > MAX_COLUMNS:
+        return ScanBlock(bounds, row_of_slot, tests)
+    return SparseBlock.build(bounds, row_of_slot, tests)
 
 
 def _is_broad(boxes: Boxes) -> bool:

@@ -58,6 +58,7 @@ class _Lanes:
     columns: list[int] = field(default_factory=lambda: [-1] * PREFIX)
     has_numbers_only: bool = False
     has_texts_only: bool = False
+    n_kinds: int = 0  # lanes that one value cannot fill all by itself
     codes: Texts = field(default_factory=Texts)
     prefixes: dict[int, tuple[int, Texts]] = field(default_factory=dict)
 
@@ -66,6 +67,7 @@ class _Lanes:
         used = {lane for lane, column in enumerate(self.columns) if column >= 0}
         self.has_numbers_only = used == {NUMBER} and not self.prefixes
         self.has_texts_only = used == {TEXT} and not self.prefixes
+        self.n_kinds = len(used - {PRESENT, LAT}) + len(self.prefixes)
 
 
 @dataclass(slots=True)
@@ -182,6 +184,12 @@ class Columns:
         The quick way for what events mostly are; what it does not know it leaves to ``encode``,
         which checks everything.
         """
+        try:
+            return self._encode_plain(raw)
+        except IndexError:  # a column was added meanwhile
+            return None
+
+    def _encode_plain(self, raw: Mapping[str, Any]) -> Vector | None:
         made = [_NAN] * len(self.names)
         for name, value in raw.items():
             kind = type(value)
@@ -290,8 +298,10 @@ def _encode_several(
     n_choices = 1
     for lanes, values in several:
         n_choices *= len(values)
-        # Two one-sided predicates may be satisfied by two numbers: only the hull sees that.
+        # Two one-sided predicates may be satisfied by two numbers, and predicates in two lanes
+        # by two values: only the hull sees that.
         needs_hull |= lanes.columns[NUMBER] >= 0 or lanes.columns[TIME] >= 0
+        needs_hull |= lanes.n_kinds > 1
     if needs_hull or n_choices > Columns.MAX_CHOICES:
         return _hull(len(vector), attributes, all_lanes)
     choices = [vector]

@@ -25,6 +25,7 @@ from tamis.index.matrix import Matrix, matrix_of
 from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
 from tamis.index.slots import Slot, sharing_key, slots_of
+from tamis.index.statistics import N_SHOWN, Observer, blocks_of, broadest, count_unbounded
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.language.evaluate import HasAttributes, attributes_of
@@ -60,6 +61,7 @@ class Index:
         self._key_of_leader: dict[int, Hashable] = {}
         self._check_of_leader: dict[int, Check] = {}
         self._n_living = 0
+        self._observer = Observer()
 
     # -- saving subscriptions
 
@@ -125,6 +127,7 @@ class Index:
             offsets = np.zeros(len(found) + 1, dtype=np.int64)
             np.cumsum([len(rows) for rows in found], out=offsets[1:])
             return self._match_set(state, offsets, np.concatenate([*found, _NOBODY]))
+        self._observer.notice_batch(matrix)
         batch = cache(lambda: attributes_of_batch(events))
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
@@ -136,6 +139,46 @@ class Index:
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or does not, clause by clause."""
         return explain(self[id].condition, event)
+
+    def stats(self) -> dict[str, Any]:
+        """What the index holds and costs, how it is built, and which subscriptions stand out.
+
+        ``n_shared`` subscriptions have the filter of another and cost no slots of their own;
+        ``n_unbounded`` slots are checked against every event; ``broadest`` is counted over a
+        sample of recent events, ``costliest`` are the filters that had to be asked most often.
+
+        >>> index = Index()
+        >>> index.add_many([Subscription("a", "x < 1"), Subscription("b", "x < 1")])
+        >>> stats = index.stats()
+        >>> stats["n_subscriptions"], stats["n_slots"], stats["n_shared"], stats["n_unbounded"]
+        (2, 1, 1, 0)
+        """
+        state = self._engine.state
+        n_events, rows = broadest(self._engine, state, self._columns, self._observer)
+        asked = self._observer.n_asked.most_common(N_SHOWN)
+        memory = {
+            "blocks": sum(block.memory_bytes() for block in state.blocks),
+            "head": sum(array.nbytes for array in state.head_constraints),
+            "rows": sum(array.nbytes for array in state.rows),
+            "ids": self._ids.memory_bytes(),
+            "subscriptions": self._archive.memory_bytes(),
+            "texts": sum(texts.memory_bytes() for *_, texts in self._columns.dictionaries()),
+        }
+        return {
+            "n_subscriptions": len(self),
+            "n_dead": state.n_rows - len(self),
+            "n_shared": len(self._leader_of_follower),
+            "n_slots": state.n_slots,
+            "n_unbounded": count_unbounded(state),
+            "n_head_slots": state.head_slots,
+            "n_columns": len(self._columns),
+            "version": state.version,
+            "blocks": blocks_of(state),
+            "memory": {**memory, "total": sum(memory.values())},
+            "n_events_sampled": n_events,
+            "broadest": [{"id": self._id(row), "n_matched": n} for row, n in rows],
+            "costliest": [{"id": self._id(row), "n_asked": n} for row, n in asked],
+        }
 
     # -- files
 
@@ -236,7 +279,7 @@ class Index:
         self._n_living += 1
 
     def _bury(self, row: int) -> None:
-        leader = self._leader_of_follower.get(row, row)
+        leader = self._leader_of_follower.pop(row, row)
         self._engine.bury(row, leader)
         self._n_living -= 1
         if self._engine.chain_is_dead(leader):
@@ -245,11 +288,15 @@ class Index:
                 del self._leader_of_key[key]
             self._check_of_leader.pop(leader, None)
 
+    def _id(self, row: int) -> str:
+        (id,) = self._ids.texts_of(np.array([row], np.int32))
+        return id
+
     def _subscription(self, row: int) -> Subscription:
         if row >= self._archive.n_base:
             return self._archive.recent[row - self._archive.n_base]
-        (id,) = self._ids.texts_of(np.array([row], np.int32))
-        return self._archive.subscription(row, id, int(self._engine.state.rows.priority[row]))
+        priority = int(self._engine.state.rows.priority[row])
+        return self._archive.subscription(row, self._id(row), priority)
 
     def _living_row(self, id: str) -> int:
         row = self._ids.number_of(id)
@@ -264,12 +311,14 @@ class Index:
         if type(event) is dict and self.schema is None:
             vector = self._columns.encode_plain(event)
             if vector is not None:
+                self._observer.notice(vector)
                 asker = self._asker(lambda: attributes_of(event))
                 return self._engine.match(state, Encoded(vector), asker)
         attributes = attributes_of(event)
         if self.schema is not None:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
+        self._observer.notice(encoded.vector)
         return self._engine.match(state, encoded, self._asker(lambda: attributes))
 
     def _matrix(self, events: Any) -> Matrix | None:
@@ -293,6 +342,7 @@ class Index:
         """Whether the filter of a leader accepts the event of these attributes."""
 
         def ask(leader: int) -> bool:
+            self._observer.n_asked[leader] += 1
             check = self._check_of_leader.get(leader)
             if check is None:
                 check = check_of(self._subscription(leader).condition)

@@ -41,7 +41,7 @@ def matrix_of(events: Any, columns: Columns) -> Matrix | None:
 def _encode(arrays: dict[str, Any], n_events: int, columns: Columns) -> Matrix | None:
     matrix = np.full((n_events, len(columns)), np.nan)
     for name, array in arrays.items():
-        if columns.has(name) and not _fill(matrix, name, array, columns):
+        if _may_nest(array) or (columns.has(name) and not _fill(matrix, name, array, columns)):
             return None
     return matrix
 
@@ -59,6 +59,17 @@ def _arrays_of(events: Any) -> dict[str, Any] | None:
     ):
         return dict(events)
     return None
+
+
+def _may_nest(array: Any) -> bool:
+    """Whether a column may hold attributes of its own, with dotted names."""
+    if isinstance(array, np.ndarray):
+        return array.dtype.kind not in "fiubU"
+    kind = array.type
+    return bool(pa.types.is_nested(kind)) or not (
+        pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        or pa.types.is_dictionary(kind) or pa.types.is_boolean(kind)
+    )  # fmt: skip
 
 
 def _fill(matrix: Matrix, name: str, array: Any, columns: Columns) -> bool:

@@ -79,8 +79,8 @@ class Slot:
     constraints: dict[int, tuple[float, float]] = field(default_factory=dict)
     tests: list[Test] = field(default_factory=list)
     lists: list[list[float]] = field(default_factory=list)
-    # Columns whose interval is an equality, which no Range satisfies.
-    points: list[int] = field(default_factory=list)
+    # What intervals do not tell but Ranges in events do: equalities, and open ends.
+    notes: list[tuple[int, str]] = field(default_factory=list)
     is_merged: bool = False
 
     def constrain(self, column: int, low: float, high: float, *, is_ordered: bool = False) -> None:
@@ -116,7 +116,7 @@ def sharing_key(slots: list[Slot], condition: Filter) -> Hashable:
         return condition
     return tuple(
         [
-            (frozenset(slot.constraints.items()), tuple(slot.tests), tuple(slot.points))
+            (frozenset(slot.constraints.items()), tuple(slot.tests), tuple(slot.notes))
             for slot in slots
         ]
     )
@@ -216,7 +216,10 @@ def _require_range(slot: Slot, attribute: str, wanted: Range, columns: Columns) 
             high = math.nextafter(high, -math.inf)
         if low >= high and wanted.is_empty:
             return False
-    slot.constrain(columns.column(attribute, lane), low, high, is_ordered=True)
+    column = columns.column(attribute, lane)
+    if wanted.ends != "[]":
+        slot.notes.append((column, wanted.ends))
+    slot.constrain(column, low, high, is_ordered=True)
     return True
 
 
@@ -227,7 +230,7 @@ def _require_value(slot: Slot, attribute: str, value: Value, kind: Kind, columns
         return
     code, exact = _code(attribute, value, columns)
     column = columns.column(attribute, _LANE_OF_KIND[kind])
-    slot.points.append(column)
+    slot.notes.append((column, "="))
     if exact:
         slot.constrain(column, code, code)
     else:
@@ -359,6 +362,7 @@ def _deny(slot: Slot, predicate: Predicate, columns: Columns) -> None:
         if denied.tests or len(denied.constraints) != 1:
             slot.ask()
             return
+        slot.notes += denied.notes
         ((column, (low, high)),) = denied.constraints.items()
         slot.tests.append((IN_RANGE | NEGATED, column, low, high))
     elif isinstance(predicate, Within | Near):

@@ -1,0 +1,92 @@
+"""Statistics: what an index holds, what it costs, and which subscriptions stand out."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.index.blocks import Array, Block
+from tamis.index.columns import Columns, Encoded, Vector
+from tamis.index.engine import Engine, State
+from tamis.kernels.scan import Boxes
+
+N_SHOWN = 10
+N_SAMPLED = 256
+SAMPLE_EVERY = 16
+
+
+class Observer:
+    """Remembers a few of the events that passed, and how often filters had to be asked."""
+
+    def __init__(self) -> None:
+        self.n_asked: Counter[int] = Counter()
+        self._n_events = 0
+        self._sample: deque[Vector] = deque(maxlen=N_SAMPLED)
+
+    def notice(self, vector: Vector) -> None:
+        """An event passed."""
+        self._n_events += 1
+        if self._n_events % SAMPLE_EVERY == 1:
+            self._sample.append(vector)
+
+    def notice_batch(self, matrix: Array) -> None:
+        """Many events passed."""
+        self._n_events += len(matrix)
+        self._sample.extend(matrix[:: max(1, len(matrix) // SAMPLE_EVERY)].copy())
+
+    def sample(self, n_columns: int) -> list[Vector]:
+        """Events that passed, as wide as the columns there are now."""
+        padded = []
+        for vector in list(self._sample):
+            wide = np.full(n_columns, np.nan)
+            wide[: len(vector)] = vector
+            padded.append(wide)
+        return padded
+
+
+def blocks_of(state: State) -> list[dict[str, Any]]:
+    """Each block: what it is and how large."""
+    return [
+        {
+            "kind": block.kind,
+            "n_slots": block.n_slots,
+            "n_columns": len(_columns_of(block)),
+            "memory_bytes": block.memory_bytes(),
+        }
+        for block in state.blocks
+    ]
+
+
+def count_unbounded(state: State) -> int:
+    """How many slots have no constraint, so that every event must be checked against them."""
+    n_unbounded = 0
+    for block in state.blocks:
+        if not isinstance(block.bounds, Boxes):
+            n_unbounded += int((np.diff(block.bounds.start) == 0).sum())
+    starts = state.head_constraints.start[: state.head_slots + 1]
+    return n_unbounded + int((np.diff(starts) == 0).sum())
+
+
+def broadest(
+    engine: Engine, state: State, columns: Columns, observer: Observer
+) -> tuple[int, list[tuple[int, int]]]:
+    """How many recent events were looked at, and the rows that most of them match, with counts.
+
+    Rows whose filter has to be asked are not counted here.
+    """
+    events = observer.sample(len(columns))
+    counts = np.zeros(state.n_rows, np.int64)
+    for vector in events:
+        counts += np.bincount(
+            engine.match(state, Encoded(vector), lambda leader: False), minlength=state.n_rows
+        )
+    top: npt.NDArray[np.int64] = np.argsort(-counts, kind="stable")[:N_SHOWN]
+    return len(events), [(int(row), int(counts[row])) for row in top if counts[row]]
+
+
+def _columns_of(block: Block) -> Array:
+    bounds = block.bounds
+    return bounds.columns if isinstance(bounds, Boxes) else np.unique(bounds.column)

@@ -1,0 +1,147 @@
+"""Lines: which axes the words of a sparse part are made of.
+
+A large group is cut into words of up to 64 slots that constrain the same one to three axes. A
+slot chooses these axes so that few events touch its bit, and so that others choose the same: a
+word costs an event the same however few slots it holds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uint64 as u64
+
+from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.sparse_directory import mix
+from tamis.kernels.sparse_groups import CHECK_NS, MAX_SCAN, N_BUCKETS, SCAN_NS, WORD_NS
+
+MAX_PICK = 6  # constraints of a slot that may become lines
+NO_LINES = 0  # key of a slot that is scanned
+
+
+@inlined
+def key_of_lines(a, b, c):
+    """Up to three axes, ascending, as one number; -1 = none."""
+    return (u64(a + 1) << u64(32)) | (u64(b + 1) << u64(16)) | u64(c + 1)
+
+
+@inlined
+def axis_of_key(key, x):
+    """Axis 0..2 of a key, -1 = none."""
+    return np.int64((key >> u64(32 - 16 * x)) & u64(0xFFFF)) - 1
+
+
+@inlined
+def pick_axes(bounds, lead, slot, pick, chance):
+    """The axes a slot could use, ascending, with the share of events that touch its bit."""
+    n = 0
+    for q in range(bounds.start[slot], bounds.start[slot + 1]):
+        k = bounds.order[q]
+        if k == lead[slot, 1] or k == lead[slot, 2] or n == MAX_PICK:
+            continue
+        y = n
+        while y and pick[y - 1] > bounds.axis[k]:
+            pick[y], chance[y] = pick[y - 1], chance[y - 1]
+            y -= 1
+        pick[y] = bounds.axis[k]
+        chance[y] = min(1.0, bounds.share[k] + 1.0 / N_BUCKETS)
+        n += 1
+    return n
+
+
+@inlined
+def best_lines(n, pick, chance, salt, tally, colour, limit):
+    """The cheapest lines of a slot below a cost ``limit``: key and entry of tally, -1 if none.
+
+    ``colour``: u1[M]; lines of more than one colour cost more, unless it is empty.
+    """
+    mask = u64(tally.size - 1)
+    best, best_key, best_at = limit, u64(NO_LINES), np.int64(-1)
+    for x in range(n):
+        for y in range(x, n):
+            for z in range(y, n):
+                if y == x and z > y:
+                    continue
+                b, c, touched = -1, -1, chance[x]
+                if y > x:
+                    b, touched = pick[y], touched * chance[y]
+                if z > y:
+                    c, touched = pick[z], touched * chance[z]
+                cost = CHECK_NS * touched + WORD_NS / 64
+                if colour.size and c >= 0:
+                    if colour[pick[x]] != colour[b] or colour[b] != colour[c]:
+                        cost += 1.0
+                if cost >= best:
+                    continue
+                key = key_of_lines(pick[x], b, c)
+                at = np.int64(mix(key ^ salt) & mask)
+                cost += WORD_NS * 0.75 / (tally[at] + 1)
+                if cost < best:
+                    best, best_key, best_at = cost, key, at
+    return best_key, best_at
+
+
+@kernel
+def choose_lines(bounds, groups, colour, tally, step, is_last, lines):
+    """Choose the lines of every ``step``-th slot: lines: u8[P], keys as of key_of_lines.
+
+    A round of a local search on ``tally``: i4[T], the number of slots by group and lines, by hash
+    and so a little too high. The last round leaves it as it is. ``colour``: u1[M], for the first
+    round, 0 or 1: any five axes have three of one colour, so slots with different axes agree on
+    far fewer triples if they keep to one colour (Turan). Empty in later rounds. O(P).
+    """
+    lead, group_of_slot, group_size = groups.lead, groups.of_slot, groups.size
+    no_colour = colour[:0]
+    pick, chance = np.zeros(MAX_PICK, np.int64), np.zeros(MAX_PICK)
+    for slot in range(0, lines.size, step):
+        group = np.int64(group_of_slot[slot])
+        if group >= 0 and group_size[group] <= MAX_SCAN:
+            continue
+        n = pick_axes(bounds, lead, slot, pick, chance)
+        if n == 0:
+            continue
+        salt = u64(group + 1) << u64(48) ^ u64(group + 1) << u64(20)
+        if lines[slot] != u64(NO_LINES) and not is_last:
+            tally[mix(lines[slot] ^ salt) & u64(tally.size - 1)] -= step
+        # Never scanned in the first round: without words nobody would begin one.
+        limit = SCAN_NS if group >= 0 and colour.size == 0 else 1e30
+        hue = colour if n > 4 else no_colour
+        lines[slot], at = best_lines(n, pick, chance, salt, tally, hue, limit)
+        if at >= 0 and not is_last:
+            tally[at] += step
+
+
+@kernel
+def enter_roots(bounds, lines, count, n_groups, group_of_slot, root_of_axis, first):
+    """Give each slot at the root the group of the rarest axis of its lines; return n_groups.
+
+    Writes group_of_slot, root_of_axis: i4[M + 1] (the group of an axis, -1 = none; of slots
+    without lines at M) and first: u2[P], the mass of the low on that axis. O(P).
+    """
+    start, axis, mass = bounds.start, bounds.axis, bounds.mass
+    n_axes = count.size
+    root_of_axis[:] = -1
+    for slot in range(lines.size):
+        first[slot] = 0
+        if group_of_slot[slot] >= 0:
+            continue
+        best = n_axes
+        for x in range(3):
+            a = axis_of_key(lines[slot], x)
+            if a >= 0 and (best == n_axes or count[a] < count[best]):
+                best = a
+        if root_of_axis[best] < 0:
+            root_of_axis[best] = n_groups
+            n_groups += 1
+        group_of_slot[slot] = root_of_axis[best]
+        if best < n_axes:
+            first[slot] = mass[constraint_on(start, axis, slot, best), 0]
+    return n_groups
+
+
+@inlined
+def constraint_on(start, axis, slot, a):
+    """The constraint of a slot on axis a, which it has."""
+    k = start[slot]
+    while axis[k] != a:
+        k += 1
+    return k

@@ -1,0 +1,177 @@
+"""Words: 64 slots a bit each, and lines, where an event finds the bits it touches.
+
+Places are the slots in the order of the part: by group, lines, then mass on the root axis. Line
+(axis, bucket) holds a word of bits for every word that uses the axis: the slots whose interval
+touches the bucket. The line after the last bucket is empty: it stands for a missing value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64 as u64
+
+from tamis.kernels.compiled import Array, kernel
+from tamis.kernels.sparse_axes import axis_bits
+from tamis.kernels.sparse_groups import N_BUCKETS
+from tamis.kernels.sparse_lines import NO_LINES, axis_of_key, constraint_on
+
+BUCKET_SHIFT = 16 - (N_BUCKETS.bit_length() - 1)  # from mass to bucket
+
+
+class Words(NamedTuple):
+    """W words."""
+
+    place: Array  # i4[W], of bit 0
+    end: Array  # i4[W], place after the last bit
+    axis: Array  # i4[W, 3], M = none
+    at: Array  # u4[W, 3], position in the lines of that axis
+
+
+@kernel
+def cut_words(slot_of_place, group_of_slot, lines, n_axes, group, words):
+    """Cut the places into words of up to 64 with the same group and lines; return how many.
+
+    Writes group: i4[G + 1, 3] (first place, end of the places to scan, first word) and words but
+    for ``at``. O(P).
+    """
+    n_places = slot_of_place.size
+    n_words = place = 0
+    g = -1
+    while place < n_places:
+        slot = slot_of_place[place]
+        while g < group_of_slot[slot]:
+            g += 1
+            group[g, 0] = group[g, 1] = place
+            group[g, 2] = n_words
+        end = place
+        while end < n_places:
+            other = slot_of_place[end]
+            if group_of_slot[other] != g or lines[other] != lines[slot]:
+                break
+            end += 1
+        if lines[slot] == u64(NO_LINES):
+            group[g, 1] = end
+        else:
+            n, size = (end - place + 63) // 64, end - place
+            for w in range(n):
+                words.place[n_words] = place + size * w // n
+                words.end[n_words] = place + size * (w + 1) // n
+                for x in range(3):
+                    a = axis_of_key(lines[slot], x)
+                    words.axis[n_words, x] = a if a >= 0 else n_axes
+                n_words += 1
+        place = end
+    while g < group.shape[0] - 1:
+        g += 1
+        group[g, 0] = group[g, 1] = n_places
+        group[g, 2] = n_words
+    return n_words
+
+
+@kernel
+def reach_of_words(bounds, slot_of_place, words, first_word, last_word, a, reach):
+    """Write reach: i4[W, 2], least and greatest mass that words touch on axis a. O(places)."""
+    for w in range(first_word, last_word):
+        least, greatest = 65535, 0
+        for place in range(words.place[w], words.end[w]):
+            k = constraint_on(bounds.start, bounds.axis, slot_of_place[place], a)
+            least = min(least, np.int64(bounds.mass[k, 0]))
+            greatest = max(greatest, np.int64(bounds.mass[k, 1]))
+        reach[w, 0], reach[w, 1] = least, greatest
+
+
+@kernel
+def place_lines(words, n_axes, longest, line_length):
+    """Write words.at, and line_length: i8[M + 1], words of a line. O(W).
+
+    Words that a ``longest`` line has no room for do without it: they let through too much.
+    """
+    line_length[:] = 0
+    for w in range(words.axis.shape[0]):
+        for x in range(3):
+            a = words.axis[w, x]
+            words.at[w, x] = 0
+            if a < n_axes and line_length[a] < longest:
+                words.at[w, x] = line_length[a]
+                line_length[a] += 1
+            else:
+                words.axis[w, x] = n_axes
+
+
+@kernel
+def draw_lines(bounds, slot_of_place, words, line_start, line_length, lines):
+    """Set the bits of every slot in the buckets it touches. lines: u8[L], from zeros. O(bits)."""
+    start, axis, mass = bounds.start, bounds.axis, bounds.mass
+    n_axes = line_start.size - 1
+    lines[0] = ~u64(0)  # the line of "no axis"
+    for w in range(words.place.size):
+        for x in range(3):
+            a = words.axis[w, x]
+            if a == n_axes:
+                continue
+            at = line_start[a] + np.int64(words.at[w, x])
+            for place in range(words.place[w], words.end[w]):
+                bit = u64(1) << u64(place - words.place[w])
+                k = constraint_on(start, axis, slot_of_place[place], a)
+                for b in range(mass[k, 0] >> BUCKET_SHIFT, (mass[k, 1] >> BUCKET_SHIFT) + 1):
+                    lines[at + b * line_length[a]] |= bit
+
+
+def build_words(bounds, slot_of_place, group_of_slot, lines, n_groups, n_axes):
+    """The words of all groups, but for ``at``, and group: i4[G + 1, 3] as of cut_words."""
+    n = len(slot_of_place)
+    group = np.zeros((n_groups + 1, 3), np.int32)
+    room = Words(
+        np.empty(n, np.int32), np.empty(n, np.int32),
+        np.empty((n, 3), np.int32), np.empty((0, 3), np.uint32),
+    )  # fmt: skip
+    n_words = cut_words(slot_of_place, group_of_slot, lines, n_axes, group, room)
+    at = np.zeros((n_words, 3), np.uint32)
+    words = Words(*(array[:n_words].copy() for array in room[:3]), at)
+    return words, group
+
+
+def sort_root_words(bounds, slot_of_place, words, group, root_of_axis):
+    """Sort the words of every root group by the masses they touch on its axis.
+
+    Returns the words, root_start: i4[M + 1] and root: i4[R, 4], for words of like reach one row:
+    first word, word after the last, least and greatest mass.
+    """
+    n_axes = len(root_of_axis) - 1
+    reach = np.empty((len(words.place), 2), np.int32)
+    new_order = np.arange(len(reach))
+    rows, n_rows, root_start = [], 0, np.zeros(n_axes + 1, np.int32)
+    for a, g in enumerate(root_of_axis[:-1].tolist()):
+        first, last = (int(group[g, 2]), int(group[g + 1, 2])) if g >= 0 else (0, 0)
+        if first < last:
+            reach_of_words(bounds, slot_of_place, words, first, last, a, reach)
+            like = (reach[first:last, 0] >> 13) * 8 + (reach[first:last, 1] >> 13)
+            order = np.argsort(like, kind="stable")
+            new_order[first:last] = first + order
+            cuts = np.append(np.nonzero(np.diff(like[order], prepend=-1))[0], last - first)
+            least = np.minimum.reduceat(reach[first + order, 0], cuts[:-1])
+            greatest = np.maximum.reduceat(reach[first + order, 1], cuts[:-1])
+            rows.append(np.column_stack([first + cuts[:-1], first + cuts[1:], least, greatest]))
+        n_rows += len(rows[-1]) if first < last else 0
+        root_start[a + 1] = n_rows
+    root = np.concatenate([*rows, np.zeros((0, 4))]).astype(np.int32)
+    return Words(*(array[new_order] for array in words)), root_start, root
+
+
+def build_lines(bounds, slot_of_place, words, n_axes):
+    """line_start, line_length: i8[M + 1], lines: u8[L] and word: u4[W, 4] of the words.
+
+    A row of word: three times axis | position in its lines << axis_bits, then the place of bit 0.
+    """
+    bits = axis_bits(n_axes)
+    line_length, line_start = np.zeros(n_axes + 1, np.int64), np.ones(n_axes + 1, np.int64)
+    place_lines(words, n_axes, 1 << (32 - bits), line_length)
+    line_start[1:] += np.cumsum(line_length[:-1] * (N_BUCKETS + 1))
+    lines = np.zeros(line_start[-1], np.uint64)
+    draw_lines(bounds, slot_of_place, words, line_start, line_length, lines)
+    word = np.empty((len(words.place), 4), np.uint32)
+    word[:, :3] = words.axis | words.at << bits
+    word[:, 3] = words.place
+    return line_start, line_length, lines, word

@@ -1,0 +1,101 @@
+"""Events that are not plain, and filters that look alike to the engine but are not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis import Index, Point, Range, Subscription, evaluate, parse_filter
+
+BELOW_5 = math.nextafter(5.0, -math.inf)
+FAR = 2**53
+
+
+def matched(event: dict[str, Any], *filters: str) -> list[str]:
+    """Which filters an index of them all says match; the same as the oracle, or it fails."""
+    index = Index()
+    for one in filters:
+        index.add(Subscription(one, one))
+    found = sorted(index.match(event))
+    assert found == sorted(one for one in filters if evaluate(parse_filter(one), event))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("x = 'a' AND x LIKE 'b%'", ["a", "bc"]),
+        ("x LIKE 'a%' AND x LIKE 'bc%'", ["a", "bc"]),
+        ("x AND x = 'a'", [True, "a"]),
+        ("x = 'a' AND box(x, 0, 0, 1, 1)", ["a", Point(0.5, 0.5)]),
+        ("x = 'a' AND x = 'b'", ["a", "b"]),
+        ("x >= 10 AND x <= 20", [5, 25]),
+        ("x > 5 AND x < 3", [2, 6]),
+        ("x = 1 AND x = 2", [1, 2]),
+        ("box(x, 0, 0, 1, 1) AND box(x, 5, 5, 6, 6)", [Point(0, 0), Point(5, 5)]),
+        ("x = 5 AND x = 'a'", ["5", "a"]),
+    ],
+)
+def test_several_values_may_satisfy_several_predicates(text: str, values: list[Any]) -> None:
+    assert matched({"x": values}, text) == [text]
+    assert matched({"x": values[:1]}, text) == []
+
+
+def test_between_needs_one_value_where_two_comparisons_do_not() -> None:
+    two, one = "x >= 10 AND x <= 20", "x BETWEEN 10 AND 20"
+    assert matched({"x": [5, 25]}, two, one) == [two]
+    assert matched({"x": 15}, two, one) == [two, one]
+
+
+def test_an_equality_and_a_range_of_one_point_are_not_shared() -> None:
+    assert matched({"x": Range(3, 3)}, "x = 3", "x BETWEEN 3 AND 3") == ["x BETWEEN 3 AND 3"]
+    assert matched({"x": Range(3, 3)}, "NOT x = 3", "NOT x BETWEEN 3 AND 3") == ["NOT x = 3"]
+
+
+def test_open_and_closed_neighbours_are_not_shared() -> None:
+    between = Range(BELOW_5, 5.0, "()")
+    below, up_to = "x < 5", f"x <= {BELOW_5!r}"
+    assert matched({"x": between}, below, up_to) == [below]
+    assert matched({"x": between}, f"NOT {up_to}", f"NOT {below}") == [f"NOT {up_to}"]
+
+
+@pytest.mark.parametrize("number", [FAR, FAR + 1, -FAR - 1, 2**63 - 1, float(FAR), math.inf])
+def test_numbers_beyond_float64_are_exact(number: float) -> None:
+    filters = [f"x {op} {n}" for op in ("<", "<=", "=", "!=", ">=", ">") for n in (FAR, FAR + 1)]
+    matched({"x": number}, *filters)
+    matched({"x": str(number) if isinstance(number, int) else number}, *filters)
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        pa.table({"car": [{"mark": "FORD"}, {"mark": "BMW"}]}),
+        {"car": pa.array([{"mark": "FORD"}, {"mark": "BMW"}])},
+        {"car": np.array([{"mark": "FORD"}, {"mark": "BMW"}], dtype=object)},
+        pa.table({"car.mark": ["FORD", "BMW"]}),
+        pa.table({"car.mark": pa.array(["FORD", "BMW"]).dictionary_encode()}),
+        [{"car": {"mark": "FORD"}}, {"car": {"mark": "BMW"}}],
+    ],
+)
+def test_nested_attributes_of_a_batch_are_found(batch: Any) -> None:
+    index = Index()
+    index.add(Subscription("s", "car.mark = 'FORD'"))
+    assert list(index.match_batch(batch)) == [["s"], []]
+
+
+def test_many_with_the_same_filter_share_one_slot() -> None:
+    index = Index()
+    n = 20_000
+    same = parse_filter("x < 5 AND kind = 'a'")
+    index.add_many([Subscription(f"s{i}", same, priority=i % 10) for i in range(n)])
+    stats = index.stats()
+    assert (stats["n_slots"], stats["n_shared"]) == (1, n - 1)
+    found = index.match({"x": 1, "kind": "a"})
+    assert len(found) == n
+    assert [int(id[1:]) % 10 for id in found] == sorted(i % 10 for i in range(n))
+    index.remove("s0")
+    assert len(index.match({"x": 1, "kind": "a"})) == n - 1
