@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	done || true)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast perf check format lock clean
+.PHONY: help setup demo test test-plain test-fast perf check format lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -28,6 +28,12 @@ demo: $(STAMP) ## the car-ad example, then a few thousand subscriptions (ARGS=..
 
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
 	$(BIN)/python -m pytest $(ARGS)
+	@$(MAKE) --no-print-directory test-plain
+
+# The same kernels as plain Python: what Numba makes of them is checked against what they say.
+test-plain: $(STAMP) ## some tests of the index with the compiler off
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/contract/test_index.py \
+		tests/contract/test_index_values.py -W "ignore:overflow encountered:RuntimeWarning"
 
 test-fast: $(STAMP) ## the tests that need no Spark
 	$(BIN)/python -m pytest -m "not spark and not perf" $(ARGS)

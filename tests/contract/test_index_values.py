@@ -99,3 +99,18 @@ def test_many_with_the_same_filter_share_one_slot() -> None:
     assert [int(id[1:]) % 10 for id in found] == sorted(i % 10 for i in range(n))
     index.remove("s0")
     assert len(index.match({"x": 1, "kind": "a"})) == n - 1
+
+
+def test_the_head_is_sealed_and_blocks_are_merged() -> None:
+    index = Index()
+    filters = [f"x < {n} AND kind = 'k{n % 7}'" for n in range(6_000)]
+    index.add_many([Subscription(f"m{n}", one) for n, one in enumerate(filters[:3_000])])
+    for n, one in enumerate(filters[3_000:], start=3_000):
+        index.add(Subscription(f"m{n}", one))
+    index._engine.wait_for_merging()
+    stats = index.stats()
+    assert stats["n_head_slots"] < 2_000
+    assert sum(block["n_slots"] for block in stats["blocks"]) >= 4_000
+    assert len(stats["blocks"]) <= 4
+    event = {"x": 2_500, "kind": "k3"}
+    assert set(index.match(event)) == {f"m{n}" for n in range(2_501, 6_000) if n % 7 == 3}

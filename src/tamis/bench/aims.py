@@ -9,6 +9,8 @@ from typing import Any
 from tamis.bench.results import Key, Results
 from tamis.bench.suite import ALL
 
+QUIET = 0.97  # of a core; with less, somebody else was running
+
 
 @dataclass(frozen=True, slots=True)
 class Aim:
@@ -37,6 +39,8 @@ class Reached:
 
     aim: Aim
     value: float | None
+    cpu_share: float = 1.0
+    is_full: bool = True  # the aims are for full size; at another scale nothing is judged
 
     @property
     def is_met(self) -> bool:
@@ -45,6 +49,18 @@ class Reached:
             return False
         limit = self.aim.limit
         return self.value >= limit if self.aim.at_least else self.value <= limit
+
+    @property
+    def verdict(self) -> str:
+        """Yes or no, with a question mark if it was disturbed; a dash if it cannot be judged."""
+        if not self.is_full or self.value is None:
+            return "–"
+        return ("yes" if self.is_met else "no") + (" ?" if self.is_disturbed else "")
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether others used the core while this was timed."""
+        return self.cpu_share < QUIET
 
     @property
     def share(self) -> float | None:
@@ -63,7 +79,8 @@ class Reached:
             "at_least": self.aim.at_least,
             "unit": self.aim.unit,
             "reached": self.value,
-            "met": self.is_met,
+            "met": self.is_met if self.is_full else None,
+            "disturbed": self.is_disturbed,
         }
 
 
@@ -94,7 +111,10 @@ def reached(results: Results, scale: float) -> Iterator[Reached]:
     for aim in AIMS:
         key = Key(aim.cell, aim.workload, 1.0 if aim.workload == ALL else scale)
         if key in results:
-            yield Reached(aim, at_path(results.read(key), aim.path))
+            found = results.read(key)
+            shares = (found, at_path(found, aim.path.partition(".")[0]))
+            share = min(s.get("cpu_share", 1.0) for s in shares if isinstance(s, dict))
+            yield Reached(aim, at_path(found, aim.path), share, key.scale == 1.0)
 
 
 def _spaced(unit: str) -> str:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.bench.extras import extra
+from tamis.bench.scan import closed_bounds, known
 from tamis.bench.workloads import Floats, Workload
-from tamis.bench.yardsticks import closed_bounds, known
 
 
 class RangeJoin(Protocol):
@@ -28,6 +28,7 @@ class DuckdbJoin:
 
     def __init__(self, workload: Workload) -> None:
         self._connection = extra("duckdb").connect()
+        self._connection.execute("SET enable_progress_bar = false")
         self._attributes = workload.attributes
         self._load("subscriptions", subscription_table(workload))
 

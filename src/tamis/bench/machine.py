@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -92,6 +93,12 @@ def _kilobytes(path: Path, field: str) -> int:
 def rss_bytes(field: str = "VmRSS") -> int:
     """The memory this process holds now (``VmRSS``) or held at most (``VmHWM``)."""
     return 1024 * _kilobytes(Path("/proc/self/status"), field)
+
+
+def forget_peak() -> None:
+    """Let ``VmHWM`` count from now on, where Linux allows it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def private_bytes() -> int:

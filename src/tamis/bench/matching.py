@@ -47,6 +47,7 @@ def measure_match(case: Case) -> dict[str, Any]:
     found["p99_to_p50"] = round(found["rows"]["p99_us"] / found["rows"]["median_us"], 2)
     if scans:
         found["scan"] = middle_of(scans)
+        found["cpu_share"] = min(one["cpu_share"] for one in (*scans, *to_rows))
         found["ratio"] = _ratio(scans, to_rows)
         found["ratio_ids"] = _ratio(scans, to_ids)
     return found
@@ -84,11 +85,12 @@ def measure_batch(case: Case) -> dict[str, Any]:
     whole, half = case.batch(), n_events // 2
     halves = [case.batch(0, half), case.batch(half)]
     singles = [[event] for event in case.events]
-    rounds = []
+    rounds, share = [], 1.0
     with ThreadPoolExecutor(2) as threads, no_gc():
         index.match_batch(whole)
         for _ in range(ROUNDS):
-            single = spread(time_each(index.match_batch, singles))["mean_us"]
+            each = spread(time_each(index.match_batch, singles))
+            single, share = each["mean_us"], min(share, each["cpu_share"])
             one = _seconds(lambda: index.match_batch(whole))
             two = _seconds(lambda: list(threads.map(index.match_batch, halves)))
             rounds.append((single, one * 1e6 / n_events, two * 1e6 / n_events))
@@ -101,6 +103,7 @@ def measure_batch(case: Case) -> dict[str, Any]:
         "one_thread_us": round(one, 3),
         "two_threads_us": round(two, 3),
         "events_per_second": round(1e6 / one),
+        "cpu_share": share,
         "batch_gain": round(median(s / o for s, o, _ in rounds), 3),
         "thread_gain": round(median(o / t for _, o, t in rounds), 3),
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from time import perf_counter_ns
-from typing import Any, TypeVar
+from time import perf_counter_ns, thread_time_ns
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +28,28 @@ def no_gc() -> Iterator[None]:
             gc.enable()
 
 
-def time_each(function: Callable[[Item], Any], items: Sequence[Item]) -> Nanoseconds:
-    """The nanoseconds of each call."""
+class Timed(NamedTuple):
+    """The nanoseconds of each call, and the share of a core the thread had meanwhile.
+
+    Below 1 somebody else ran: that lengthens long calls more often than short ones, so that
+    ratios between the two are not to be trusted.
+    """
+
+    times: Nanoseconds
+    cpu_share: float
+
+
+def time_each(function: Callable[[Item], Any], items: Sequence[Item]) -> Timed:
+    """Time each call."""
     times = np.empty(len(items), dtype=np.int64)
     with no_gc():
+        begin, busy = perf_counter_ns(), thread_time_ns()
         for at, item in enumerate(items):
             start = perf_counter_ns()
             function(item)
             times[at] = perf_counter_ns() - start
-    return times
+        busy, passed = thread_time_ns() - busy, perf_counter_ns() - begin
+    return Timed(times, min(1.0, busy / max(1, passed)))
 
 
 def time_once(function: Callable[[], Item]) -> tuple[Item, float]:
@@ -47,13 +60,13 @@ def time_once(function: Callable[[], Item]) -> tuple[Item, float]:
         return made, (perf_counter_ns() - start) / 1e9
 
 
-def spread(times: Nanoseconds) -> dict[str, float]:
+def spread(timed: Timed) -> dict[str, float]:
     """Median, mean and tail in microseconds.
 
-    >>> spread(np.array([1_000, 2_000, 9_000]))["median_us"]
+    >>> spread(Timed(np.array([1_000, 2_000, 9_000]), 1.0))["median_us"]
     2.0
     """
-    us = times / 1e3
+    us = timed.times / 1e3
     p50, p90, p99 = np.percentile(us, (50, 90, 99))
     return {
         "median_us": round(float(p50), 3),
@@ -63,6 +76,7 @@ def spread(times: Nanoseconds) -> dict[str, float]:
         "min_us": round(float(us.min()), 3),
         "max_us": round(float(us.max()), 3),
         "n": len(us),
+        "cpu_share": round(timed.cpu_share, 3),
     }
 
 

@@ -42,23 +42,11 @@ def measure_memory(case: Case) -> dict[str, Any]:
 
 def counted_bytes(index: Index) -> int | None:
     """What the index says its arrays hold; None if it does not say."""
-    if hasattr(index, "stats"):
-        held = _as_mapping(index.stats()).get("memory")
-        if held is not None:
-            return _total(held)
-    if hasattr(index, "memory_bytes"):
-        return int(index.memory_bytes())
-    return None
+    parts = counted_parts(index)
+    return parts.get("total", sum(parts.values())) if parts else None
 
 
-def _as_mapping(stats: Any) -> Mapping[str, Any]:
-    return stats if isinstance(stats, Mapping) else vars(stats)
-
-
-def _total(held: Any) -> int:
-    if not isinstance(held, Mapping):
-        return int(held)
-    for name in ("total", "total_bytes"):
-        if name in held:
-            return int(held[name])
-    return sum(_total(part) for part in held.values())
+def counted_parts(index: Index) -> dict[str, int]:
+    """The same part by part; empty if it does not say."""
+    held: Mapping[str, int] = index.stats().get("memory", {}) if hasattr(index, "stats") else {}
+    return {name: int(size) for name, size in held.items()}

@@ -34,7 +34,7 @@ ATTRIBUTES = (
 _DRAWS = 40  # random numbers a search or an ad may use
 _BLOCK = 10_000
 _N_WARM_UP = 200
-_PAIRS_CHECKED = 3_000_000  # evaluations of the reference
+_PAIRS_CHECKED = 500_000  # evaluations of the reference
 
 Draw = Callable[[], float]
 
@@ -305,7 +305,7 @@ class MixedCase(Case):
     @property
     def checked_events(self) -> Sequence[int]:
         """Evenly spread, and fewer where there are many subscriptions."""
-        n_checked = min(50, max(3, _PAIRS_CHECKED // self.n_subscriptions))
+        n_checked = min(50, max(2, _PAIRS_CHECKED // self.n_subscriptions))
         return range(0, len(self._events), max(1, -(-len(self._events) // n_checked)))
 
     def newcomers(self, n: int, prefix: str, seed: int = 0) -> list[Subscription]:

@@ -16,18 +16,6 @@ from tamis.bench.workloads import FULL_SIZES
 # Colour-blind safe (Okabe and Ito); a workload keeps its colour and mark in every plot.
 COLOURS = {"W1": "#0072B2", "W2": "#D55E00", "W3": "#009E73", "W4": "#CC79A7", "W5": "#E69F00"}
 _MARKS = {"W1": "o", "W2": "s", "W3": "^", "W4": "D", "W5": "v"}
-_TITLES = {
-    "sweep-n": "Time of an event against the number of subscriptions",
-    "sweep-m": "Time of an event against the number of attributes",
-    "sweep-theta": "Time of an event against the width of the intervals",
-    "sweep-zipf": "Time of an event, uniform and skewed",
-}
-_AXES = {
-    "sweep-n": "subscriptions",
-    "sweep-m": "attributes (W1 bounds all of them, W3 five)",
-    "sweep-theta": "θ: low in [0, 1-θ], high in [θ, 1]",
-    "sweep-zipf": "Zipf exponent of values (W2) or of attributes (W3, W4); 0 is uniform",
-}
 
 
 def draw_plots(results: Results, scale: float, directory: Path) -> dict[str, Path]:
@@ -71,21 +59,37 @@ def _sweep_plot(name: str) -> Callable[[Results, float], Any]:
         }
         if not lines:
             return None
-        figure, (times, matches) = _figure(_TITLES[name], 2)
+        figure, (times, matches) = _figure(f"{SWEEPS[name].title}, scale {scale:g}", 2)
         for workload, points in lines.items():
             _draw_line(times, matches, workload, points, name)
         for panel in (times, matches):
-            panel.set_xlabel(_AXES[name], fontsize=8.5)
+            panel.set_xlabel(SWEEPS[name].axis, fontsize=8.5)
             panel.set_yscale("log" if panel is times else "symlog")
             if name == "sweep-n":
                 panel.set_xscale("log")
         times.set_ylabel("µs an event, median (log)")
-        matches.set_ylabel("matches an event, mean (log)")
+        matches.set_ylabel("matches an event, mean (log, linear below 1)")
         times.plot([], [], color="#666666", linestyle=":", label="the scan")
         times.legend(fontsize=8)
+        matches.legend(fontsize=8)
+        _label_plainly(times, matches, name)
         return figure
 
     return draw
+
+
+def _label_plainly(times: Any, matches: Any, name: str) -> None:
+    """20, 50, 100 and 10 k, 1 M instead of powers of ten."""
+    ticker = extra("matplotlib.ticker")
+    low, high = times.get_ylim()
+    steps = (1.0,) if high / low > 300 else (1.0, 2.0, 5.0)
+    times.yaxis.set_major_locator(ticker.LogLocator(subs=steps))
+    times.yaxis.set_minor_locator(ticker.NullLocator())
+    for axis in (times.yaxis, matches.yaxis):
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    if name == "sweep-n":
+        for panel in (times, matches):
+            panel.xaxis.set_major_formatter(ticker.EngFormatter())
 
 
 def _draw_line(
@@ -120,7 +124,7 @@ def _others_plot(results: Results, scale: float) -> Any:
                 series.setdefault(_NAMES[cell], {})[workload] = us
     if not series:
         return None
-    figure, axes = _figure("Time of an event, equal results")
+    figure, axes = _figure(f"Time of an event, equal results, scale {scale:g}")
     _draw_bars(axes, series)
     axes.set_ylabel("µs an event (log)")
     axes.legend(fontsize=8, ncols=3)
@@ -146,7 +150,8 @@ def _draw_bars(axes: Any, series: dict[str, dict[str, float]]) -> None:
         places = [workloads.index(w) + (at - (len(_BARS) - 1) / 2) * width for w in held]
         axes.bar(places, list(held.values()), width * 0.92, label=name, color=_BARS[name])
     axes.set_yscale("log")
-    axes.set_ylim(top=axes.get_ylim()[1] * 6)  # room for the legend
+    axes.set_ylim(1, axes.get_ylim()[1] * 8)  # room for the legend
+    axes.grid(False, axis="x")
     axes.set_xticks(range(len(workloads)), workloads)
 
 

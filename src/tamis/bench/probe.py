@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tamis.bench.machine import private_bytes, rss_bytes
+from tamis.bench.machine import forget_peak, private_bytes, rss_bytes
 from tamis.errors import TamisError
 
 
@@ -42,17 +42,19 @@ def ask(question: str, *words: str, environment: Mapping[str, str] | None = None
 
 def probe_memory(name: str, scale: str) -> dict[str, Any]:
     """How much the process grows by an index, and what the index itself counts."""
-    from tamis.bench.memory import counted_bytes
+    from tamis.bench.memory import counted_bytes, counted_parts
     from tamis.bench.suite import make_case
 
     make_case(name, 0.001).build()  # so that code and compiled kernels are there already
     case = make_case(name, float(scale))
     before = _trimmed_rss()
+    forget_peak()
     index = case.build()
     peak = rss_bytes("VmHWM")
     return {
         "n_subscriptions": case.n_subscriptions,
         "counted_bytes": counted_bytes(index),
+        "counted_parts": counted_parts(index),
         "rss_growth_bytes": _trimmed_rss() - before,
         "peak_growth_bytes": max(0, peak - before),
     }

@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tamis.bench.losses import losses
 from tamis.bench.plots import draw_plots
 from tamis.bench.results import Results
+from tamis.bench.suite import ALL
 from tamis.bench.tables import (
     Sheet,
     aim_sheet,
@@ -39,7 +41,7 @@ class NothingMeasured(TamisError):
 
 def write_report(results: Results, scale: float, path: Path) -> list[Path]:
     """Write the page and its plots (in ``figures`` beside it); return the files."""
-    measured = [whole for key, whole in results.all() if key.scale in (scale, 1.0)]
+    measured = [whole for key, whole in results.all() if key.scale == scale or key.workload == ALL]
     if not any(whole["scale"] == scale for whole in measured):
         raise NothingMeasured(
             f"no results at scale {scale:g} in {results.directory}; run `tamis bench engine "
@@ -88,6 +90,7 @@ def _page(
         "## Priorities\n\n" + _section(priority_sheet(results, scale), _PRIORITY_NOTE)
         + shown("priorities"),
         "## How it scales\n\n" + (shown(*_SWEEPS) or "*Not measured yet: add `--sweeps`.*\n"),
+        "## Where it loses\n\n" + _losses(results, scale),
         f"{KEPT_FROM}\n\n{kept}\n\n{KEPT_TO}\n",
         "## How this was measured\n\n" + _METHOD + _machine(measured),
     ]  # fmt: skip
@@ -98,6 +101,11 @@ def _section(sheet: Sheet, note: str = "") -> str:
     if not sheet.rows:
         return "*Not measured yet.*\n"
     return sheet.to_markdown() + ("\n" + note + "\n" if note else "") + "\n"
+
+
+def _losses(results: Results, scale: float) -> str:
+    found = losses(results, scale)
+    return "\n".join(f"- {one}" for one in found) or "*Nowhere, in what was measured.*"
 
 
 def _machine(measured: list[dict[str, Any]]) -> str:
@@ -122,9 +130,10 @@ Microseconds of one `Index.match_batch([event])`, events handed over as dicts, u
 rows are there; *with ids* until their ids are. The scan is timed in the same rounds. W5 has no
 scan: its filters hold texts, negations and shapes."""
 _OTHERS_NOTE = """\
-Every result was compared with the scan's first. NumPy, `rtree` and the scan take one event at a
-time (median); DuckDB and Polars join a batch of events and may use all cores. `rtree` holds the two
-most selective attributes and its candidates are verified by a kernel."""
+Every result was compared with the scan's first. In brackets: how many times as long as the Index,
+each against the scan timed beside it, as the cells may be from different hours. NumPy, `rtree` and
+the scan take one event at a time (median); DuckDB and Polars join a batch of events and may use all
+cores. `rtree` holds the two most selective attributes; a kernel verifies its candidates."""
 _BATCH_NOTE = """\
 The batch is handed over as a dict of arrays (W5: a list of dicts). Two threads take half of the
 events each. The gain of the batch is against the mean time of single events in the same rounds."""
@@ -132,8 +141,9 @@ _SIZE_NOTE = """\
 Built from arrays by `Index.from_boxes` (W5: from Subscription objects by `add_many`). The memory
 counted is what `Index` says of itself; the growth of the process (RSS) was taken in a fresh one."""
 _CHANGE_NOTE = """\
-Single changes at full size; that the next match sees them is checked. Then a thread matches batches of 100 events while another changes subscriptions one by one, at 20,000 a
-second (paced) or as fast as it can (flat out); the reader's speed is against its own in peace."""
+Single changes at full size; that the next match sees them is checked. Then a thread matches batches
+of 100 events while another changes subscriptions one by one, at 20,000 a second (paced) or as fast
+as it can (flat out); the reader's speed is against its own in peace."""
 _PRIORITY_NOTE = "Through `match_iter`, on W3 with its ten priorities."
 _METHOD = """\
 - Workloads: W1 (GEM), W2 (DEXIN), W3 (Pri-REIN), W4 (MO-Tree) as in `tamis.bench.workloads`, W5

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.bench.workloads import Workload
+from tamis.bench.workloads import Floats, Workload
 from tamis.kernels.compiled import kernel
 
 BLOCK = 4_096
@@ -17,22 +17,17 @@ Rows = npt.NDArray[np.int32]
 
 
 class Columns(NamedTuple):
-    """Bounds an attribute after the other, rounded outwards to float32; ±inf where unbounded.
-
-    low, high: f4[M, N]
-    """
+    """Bounds an attribute after the other, rounded outwards: f4[M, N]; ±inf where unbounded."""
 
     low: npt.NDArray[np.float32]
     high: npt.NDArray[np.float32]
 
 
 class Bounds(NamedTuple):
-    """The exact bounds, a subscription after the other: f8[N, M], b1[N, M]; NaN = unbounded."""
+    """Exact bounds with closed ends, a row a subscription: f8[N, M]; ±inf where unbounded."""
 
     low: npt.NDArray[np.float64]
     high: npt.NDArray[np.float64]
-    low_open: npt.NDArray[np.bool_]
-    high_open: npt.NDArray[np.bool_]
 
 
 class Scan:
@@ -46,30 +41,47 @@ class Scan:
     """
 
     def __init__(self, workload: Workload) -> None:
+        self.bounds = closed_bounds(workload)
         self._columns = Columns(
-            _rounded(workload.low, np.float32(-np.inf)), _rounded(workload.high, np.float32(np.inf))
+            _rounded(self.bounds.low, np.float32(-np.inf)),
+            _rounded(self.bounds.high, np.float32(np.inf)),
         )
-        self._bounds = Bounds(workload.low, workload.high, workload.low_open, workload.high_open)
         self._found = np.empty(workload.n_subscriptions + 1, dtype=np.int32)
         self._is_left = np.empty(BLOCK, dtype=np.uint32)
 
-    def match(self, event: npt.NDArray[np.float64]) -> Rows:
+    def match(self, event: Floats) -> Rows:
         """The rows that accept the event, ascending; NaN where it lacks the attribute."""
-        # A missing value fails every bounded predicate but one without a lower bound; the
-        # recheck tells.
-        narrow = np.where(np.isnan(event), -np.inf, event).astype(np.float32)
+        # A missing value fails every predicate but one without a lower bound; the recheck tells.
+        narrow = known(event).astype(np.float32)
         n_candidates = scan_columns(self._columns, narrow, self._is_left, self._found)
-        n_found = keep_exact(self._bounds, event, self._found, n_candidates)
+        n_found = keep_exact(self.bounds, event, self._found, n_candidates)
         return self._found[:n_found].copy()
 
 
-def _rounded(bounds: npt.NDArray[np.float64], outwards: np.float32) -> npt.NDArray[np.float32]:
+def closed_bounds(workload: Workload) -> Bounds:
+    """Bounds with closed ends that hold the same floats."""
+    low, high = workload.low.copy(), workload.high.copy()
+    np.nextafter(low, np.inf, out=low, where=workload.low_open)
+    np.nextafter(high, -np.inf, out=high, where=workload.high_open)
+    low[np.isnan(low)] = -np.inf
+    high[np.isnan(high)] = np.inf
+    return Bounds(low, high)
+
+
+def known(values: Floats) -> Floats:
+    """Events with -inf where a value is missing: what only a predicate without lower bound takes.
+
+    The workloads have no predicate with an upper bound alone.
+    """
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def _rounded(bounds: Floats, outwards: np.float32) -> npt.NDArray[np.float32]:
     """The nearest float32 and one step further out, by columns."""
     columns = np.empty(bounds.shape[::-1], dtype=np.float32)
     for m, column in enumerate(columns):
         np.copyto(column, bounds[:, m], casting="same_kind")
         np.nextafter(column, outwards, out=column)
-        column[np.isnan(column)] = outwards
     return columns
 
 
@@ -94,10 +106,7 @@ def scan_columns(columns, event, is_left, found):  # type: ignore[no-untyped-def
             )
             m += 1
         if n_left:
-            n_candidates = n_found
-            for i in range(end - start):
-                found[n_candidates] = start + i
-                n_candidates += left[i]
+            n_candidates = append_left(left, start, found, n_found)
             n_found = narrow_rows(columns, event, m, found, (n_found, n_candidates))
     return n_found
 
@@ -110,6 +119,24 @@ def narrow_block(low, high, value, left):  # type: ignore[no-untyped-def]
         left[i] &= np.uint32(low[i] <= value) & np.uint32(value <= high[i])
         n_left += left[i]
     return n_left
+
+
+@kernel
+def append_left(left, start, found, n_found):  # type: ignore[no-untyped-def]
+    """Append start + i for every left[i]; return the new length. Most groups of 16 are empty."""
+    whole = len(left) // 16 * 16
+    for group in range(0, whole, 16):
+        some = np.uint32(0)
+        for i in range(group, group + 16):
+            some |= left[i]
+        if some:
+            for i in range(group, group + 16):
+                found[n_found] = start + i
+                n_found += left[i]
+    for i in range(whole, len(left)):
+        found[n_found] = start + i
+        n_found += left[i]
+    return n_found
 
 
 @kernel
@@ -135,24 +162,18 @@ def keep_exact(bounds, event, rows, n_rows):  # type: ignore[no-untyped-def]
     n_kept = 0
     for at in range(n_rows):
         row = rows[at]
-        if holds(bounds, row, event):
+        if holds(bounds.low[row], bounds.high[row], event):
             rows[n_kept] = row
             n_kept += 1
     return n_kept
 
 
 @kernel
-def holds(bounds, row, event):  # type: ignore[no-untyped-def]
-    """Whether every bounded attribute of the row is there and inside."""
+def holds(low, high, event):  # type: ignore[no-untyped-def]
+    """Whether every attribute is inside, or unbounded."""
     for m in range(len(event)):
-        low, high, value = bounds.low[row, m], bounds.high[row, m], event[m]
-        if np.isnan(low) and np.isnan(high):
-            continue
-        if np.isnan(value) or value < low or value > high:
-            return False
-        if (value == low and bounds.low_open[row, m]) or (
-            value == high and bounds.high_open[row, m]
-        ):
+        is_inside = low[m] <= event[m] and event[m] <= high[m]
+        if not is_inside and not (low[m] == -np.inf and high[m] == np.inf):
             return False
     return True
 

@@ -19,8 +19,9 @@ _MANY = (10_000, 30_000, 100_000, 300_000, 1_000_000, 2_000_000, 4_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One property: its name on the axis, its points, and the workloads it is varied on."""
+    """One property of workloads: its name, how its plot is labelled, its points, who makes them."""
 
+    word: str
     title: str
     axis: str
     points: tuple[float, ...]
@@ -38,11 +39,16 @@ def _of_size(name: str) -> Callable[[float, float], Workload]:
 
 SWEEPS: dict[str, Sweep] = {
     "sweep-n": Sweep(
-        "subscriptions", "subscriptions", _MANY, {name: _of_size(name) for name in FULL_SIZES}
+        "N",
+        "Time of an event against the number of subscriptions",
+        "subscriptions",
+        _MANY,
+        {name: _of_size(name) for name in FULL_SIZES},
     ),
     "sweep-m": Sweep(
-        "attributes",
-        "attributes",
+        "M",
+        "Time of an event against the number of attributes",
+        "attributes (W1 bounds all of them, W3 five)",
         (2, 5, 10, 20, 30, 50),
         {
             "W1": lambda m, scale: workloads.make_w1(
@@ -54,8 +60,9 @@ SWEEPS: dict[str, Sweep] = {
         },
     ),
     "sweep-theta": Sweep(
-        "width",
-        "θ (the intervals of W1 are on average (1+θ)/2 wide from θ = 0.5 on)",
+        "θ",
+        "Time of an event against the width of the intervals",
+        "θ: low in [0, 1-θ], high in [θ, 1]",
         (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
         {
             "W1": lambda theta, scale: workloads.make_w1(
@@ -64,8 +71,9 @@ SWEEPS: dict[str, Sweep] = {
         },
     ),
     "sweep-zipf": Sweep(
-        "skew",
-        "Zipf exponent (0 is uniform)",
+        "the Zipf exponent",
+        "Time of an event, uniform and skewed",
+        "Zipf exponent of values (W2) or of attributes (W3, W4); 0 is uniform",
         (0.0, 0.5, 1.0, 1.5),
         {
             "W2": lambda zipf, scale: workloads.make_w2(

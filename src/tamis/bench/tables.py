@@ -13,18 +13,19 @@ from tamis.bench.suite import WORKLOADS
 
 @dataclass(slots=True)
 class Sheet:
-    """A table of texts; the first column is a name, the others are numbers."""
+    """A table of texts; the first columns are names, the others numbers."""
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    n_names: int = 1
 
     def to_markdown(self) -> str:
         """The table with its notes below."""
         lines = [
             "| " + " | ".join(self.columns) + " |",
-            "|---" + "|---:" * (len(self.columns) - 1) + "|",
+            "|---" * self.n_names + "|---:" * (len(self.columns) - self.n_names) + "|",
             *("| " + " | ".join(row) + " |" for row in self.rows),
         ]
         return "\n".join(lines + [f"\n{note}" for note in self.notes]) + "\n"
@@ -74,7 +75,7 @@ def others_sheet(results: Results, scale: float) -> Sheet:
         if "scan" not in found:
             continue
         ours, scan = found["rows"]["median_us"], found["scan"]["median_us"]
-        row = [name, number(ours), _beside(scan, ours)]
+        row = [name, number(ours), _beside(scan, found["ratio"])]
         for cell, path in OTHER_PATHS.items():
             other = results.read(Key(cell, name, scale))
             us = at_path(other, path)
@@ -82,7 +83,7 @@ def others_sheet(results: Results, scale: float) -> Sheet:
                 starred[cell, name] = other["n_subscriptions"]
                 row.append(number(us) + " *")
             else:
-                row.append("–" if us is None else _beside(us, ours))
+                row.append("–" if us is None else _beside(us, found["ratio"] / other["ratio"]))
         sheet.rows.append(tuple(row))
     if starred:
         limits = ", ".join(f"{c} on {w} {n:,}" for (c, w), n in starred.items())
@@ -92,8 +93,9 @@ def others_sheet(results: Results, scale: float) -> Sheet:
     return sheet
 
 
-def _beside(us: float, ours: float) -> str:
-    return f"{number(us)} ({number(us / ours)}×)"
+def _beside(us: float, times_as_long: float) -> str:
+    # Both are against the scan of their own cell: the cells may be from different hours.
+    return f"{number(us)} ({number(times_as_long)}×)"
 
 
 def batch_sheet(results: Results, scale: float) -> Sheet:
@@ -198,9 +200,10 @@ def priority_sheet(results: Results, scale: float) -> Sheet:
 
 def aim_sheet(results: Results, scale: float) -> Sheet:
     """Every aim that was measured."""
-    sheet = Sheet("Aims", ("workload", "aim", "wanted", "reached", "share of the aim", "met"))
+    columns = ("workload", "aim", "wanted", "reached", "share of the aim", "met")
+    sheet = Sheet("Aims", columns, n_names=2)
     for one in reached(results, scale):
-        share = one.share
+        share = one.share if one.is_full else None
         sheet.rows.append(
             (
                 one.aim.workload,
@@ -208,8 +211,17 @@ def aim_sheet(results: Results, scale: float) -> Sheet:
                 one.aim.wanted,
                 number(one.value),
                 "–" if share is None else f"{share:.2f}",
-                "yes" if one.is_met else "no",
+                one.verdict,
             )
+        )
+    if scale != 1.0 and sheet.rows:
+        sheet.notes.append(
+            f"The aims are for full size; this is scale {scale:g}, at which they are not judged."
+        )
+    if any(row[-1].endswith("?") for row in sheet.rows):
+        sheet.notes.append(
+            "? others used the core while this was timed, which lengthens long calls more than "
+            "short ones; ratios above all are not to be trusted."
         )
     return sheet
 

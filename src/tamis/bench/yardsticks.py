@@ -6,27 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.bench.extras import extra
-from tamis.bench.scan import Bounds, Rows, keep_exact
+from tamis.bench.scan import Rows, closed_bounds, keep_exact, known
 from tamis.bench.workloads import Floats, Workload
 
 OUTSIDE = 2.0  # every value and bound of the workloads lies in [0, 1]
-
-
-def closed_bounds(workload: Workload) -> tuple[Floats, Floats]:
-    """Bounds with closed ends that hold the same floats; ±inf where unbounded, as (N, M)."""
-    low = np.where(workload.low_open, np.nextafter(workload.low, np.inf), workload.low)
-    high = np.where(workload.high_open, np.nextafter(workload.high, -np.inf), workload.high)
-    low[np.isnan(low)] = -np.inf
-    high[np.isnan(high)] = np.inf
-    return low, high
-
-
-def known(values: Floats) -> Floats:
-    """Events with -inf where a value is missing: what only an unbounded predicate accepts.
-
-    The workloads have no predicate with an upper bound alone, which would accept it too.
-    """
-    return np.where(np.isnan(values), -np.inf, values)
 
 
 class NumpyScan:
@@ -55,10 +38,10 @@ class RTree:
     def __init__(self, workload: Workload) -> None:
         index = extra("rtree.index")
         self.attributes = most_selective(workload, 2)
-        low, high = (bounds[:, self.attributes] for bounds in closed_bounds(workload))
+        self._bounds = closed_bounds(workload)
+        low, high = (bounds[:, self.attributes] for bounds in self._bounds)
         low, high = np.maximum(low, -OUTSIDE), np.minimum(high, OUTSIDE)
         self._tree = index.Index((np.arange(len(low)), low, high))
-        self._bounds = Bounds(workload.low, workload.high, workload.low_open, workload.high_open)
 
     def match(self, event: Floats) -> Rows:
         """The rows that accept the event, ascending."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -92,10 +92,10 @@ class EngineBench:
 def _table(sheet: Sheet) -> Table:
     table = Table(title=sheet.title, title_justify="left", box=None, pad_edge=False)
     for at, name in enumerate(sheet.columns):
-        is_text = at == 0 or name == "aim"
-        table.add_column(name, justify="left" if is_text else "right", header_style="dim")
+        justify: Literal["left", "right"] = "left" if at < sheet.n_names else "right"
+        table.add_column(name, justify=justify, header_style="dim")
     for row in sheet.rows:
-        is_missed = sheet.columns[-1] == "met" and row[-1] == "no"
+        is_missed = sheet.columns[-1] == "met" and row[-1].startswith("no")
         table.add_row(*row, style="yellow" if is_missed else "")
     return table
 

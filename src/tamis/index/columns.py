@@ -105,9 +105,7 @@ class Columns:
 
     def column(self, attribute: str, lane: int) -> int:
         """The column of a lane, made if new."""
-        lanes = self._lanes.get(attribute)
-        if lanes is None:
-            lanes = self._lanes[attribute] = _Lanes()
+        lanes = self._lanes_of(attribute)
         if lanes.columns[lane] < 0:
             lanes.columns[lane] = self._new(attribute, lane)
             lanes.notice()
@@ -115,17 +113,23 @@ class Columns:
 
     def code(self, attribute: str, text: str) -> float:
         """The code of a text in the text lane, made if new."""
-        return _code(self._lanes.setdefault(attribute, _Lanes()).codes, text)
+        return _code(self._lanes_of(attribute).codes, text)
 
     def prefix(self, attribute: str, prefix: str) -> tuple[int, float]:
         """The column and code of a prefix of at least one letter, made if new."""
-        lanes = self._lanes.setdefault(attribute, _Lanes())
+        lanes = self._lanes_of(attribute)
         length = len(prefix)
         if length not in lanes.prefixes:
             lanes.prefixes[length] = (self._new(attribute, PREFIX + length), Texts())
             lanes.notice()
         column, codes = lanes.prefixes[length]
         return column, _code(codes, prefix)
+
+    def _lanes_of(self, attribute: str) -> _Lanes:
+        lanes = self._lanes.get(attribute)
+        if lanes is None:
+            lanes = self._lanes[attribute] = _Lanes()
+        return lanes
 
     def _new(self, attribute: str, lane: int) -> int:
         self.names.append((attribute, lane))

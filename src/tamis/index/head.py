@@ -39,7 +39,7 @@ class Head:
     @property
     def is_full(self) -> bool:
         """Whether it is time to seal the head into a block."""
-        return len(self.slots) >= len(self.row_of_slot)
+        return len(self.slots) >= HEAD_SLOTS
 
     def append(self, slot: Slot, row: int) -> None:
         """Add a slot of a row."""

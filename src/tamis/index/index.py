@@ -32,6 +32,8 @@ from tamis.language.evaluate import HasAttributes, attributes_of
 from tamis.model import Schema, Subscription, attributes_of_batch
 from tamis.values import Attributes
 
+MIN_BATCH = 8  # fewer events are matched one by one
+
 _NOBODY: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
 
@@ -123,10 +125,8 @@ class Index:
             return self._match_set(state, np.array([0, len(rows)]), rows)
         matrix = self._matrix(events)
         if matrix is None:
-            found = [self._match(state, one).copy() for one in attributes_of_batch(events)]
-            offsets = np.zeros(len(found) + 1, dtype=np.int64)
-            np.cumsum([len(rows) for rows in found], out=offsets[1:])
-            return self._match_set(state, offsets, np.concatenate([*found, _NOBODY]))
+            batch_of_any = attributes_of_batch(events)
+            return self._gathered(state, [self._match(state, one).copy() for one in batch_of_any])
         self._observer.notice_batch(matrix)
         batch = cache(lambda: attributes_of_batch(events))
 
@@ -134,6 +134,8 @@ class Index:
             asker = self._asker(lambda: batch()[e])
             return self._engine.match(state, Encoded(matrix[e]), asker)
 
+        if len(matrix) < MIN_BATCH:
+            return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
         return self._match_set(state, *match_matrix(state, matrix, match_one))
 
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
@@ -332,6 +334,11 @@ class Index:
                 vectors.append(vector)
             return np.stack(vectors) if vectors else None
         return matrix_of(events, self._columns)
+
+    def _gathered(self, state: State, found: list[npt.NDArray[np.int32]]) -> MatchSet:
+        offsets = np.zeros(len(found) + 1, dtype=np.int64)
+        np.cumsum([len(rows) for rows in found], out=offsets[1:])
+        return self._match_set(state, offsets, np.concatenate([*found, _NOBODY]))
 
     def _match_set(
         self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
