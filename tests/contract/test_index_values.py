@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Index, Point, Range, Subscription, evaluate, parse_filter
+from tamis.errors import InvalidEvent, InvalidSubscription
 
 BELOW_5 = math.nextafter(5.0, -math.inf)
 FAR = 2**53
@@ -114,3 +116,27 @@ def test_the_head_is_sealed_and_blocks_are_merged() -> None:
     assert len(stats["blocks"]) <= 4
     event = {"x": 2_500, "kind": "k3"}
     assert set(index.match(event)) == {f"m{n}" for n in range(2_501, 6_000) if n % 7 == 3}
+
+
+def test_what_was_saved_is_found_again_whatever_the_head_held(tmp_path: Path) -> None:
+    index = Index()
+    index.add_many([Subscription(f"s{n}", f"NOT (x = {n} AND t = 'b')") for n in range(3_000)])
+    index.save(tmp_path / "index")
+    opened = Index.open(tmp_path / "index")
+    assert len(opened.match({"x": -1})) == len(index.match({"x": -1})) == 3_000
+    opened.remove("s7")
+    assert len(opened.match({"x": -1})) == 2_999
+
+
+def test_masked_and_flat_arrays() -> None:
+    index = Index()
+    index.add(Subscription("s", "x < 5"))
+    masked = np.ma.masked_array([1.0, 1.0], mask=[True, False])
+    assert list(index.match_batch({"x": masked})) == [[], ["s"]]
+    with pytest.raises(InvalidEvent, match="an array"):
+        index.match_batch({"x": np.array(1.0)})
+
+
+def test_integer_boxes_beyond_float64_are_refused() -> None:
+    with pytest.raises(InvalidSubscription, match="not exact"):
+        Index.from_boxes(["x"], [[FAR + 1]], [[FAR + 1]])

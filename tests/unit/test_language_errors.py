@@ -37,6 +37,16 @@ PLACES = [
     ("a = 1 OR\nb = ⟦(SELECT 1)", ""),
     ("a = 1 {⟦# hidden #} AND b = 2", ""),
     ("x = 1 AND\r\ny = ⟦z", "not the attribute 'z'"),
+    ("x IN (2, ⟦1e)", "'1e' is not a number"),
+    ("x = ⟦1e5.5", "'1e5.5' is not a number"),
+    ("a = 1 OR +⟦b = 5", "unexpected 'b' after '+'"),
+    ("+⟦(a = 1)", "unexpected '(' after '+'"),
+    ("a LIKE +⟦'x%'", "after '+'"),
+    ("a NOT ⟦NULL", "unexpected 'NULL' after 'NOT'"),
+    ("a LIKE ⟦'x%' ESCAPE '%'", "followed by nothing"),
+    ("a LIKE ⟦'x!a%' ESCAPE '!'", "followed by 'a'"),
+    ("a AND ⟦point(1, 2)", "is a value"),
+    ('⟦"within"(a, 1)', "unknown function 'within'"),
 ]
 
 
@@ -144,10 +154,23 @@ def test_repeated_keys_in_json_are_refused() -> None:
         parse_json_text('{"attribute": "a", "op": "is null", "op": "is not null"}')
 
 
+def test_numbers_beyond_float64_in_json_are_refused() -> None:
+    with pytest.raises(FilterSyntaxError, match="1e400 is beyond float64"):
+        parse_json_text('{"attribute": "a", "op": "<", "value": 1e400}')
+
+
+def test_what_sqlglot_finds_unsupported_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(FilterSyntaxError):
+        parse_sql("if x")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "write where=TRUE"),
+        ("a=100%", "written %25"),
+        ("a=%zz", "written %25"),
         ("a", "parameter=value"),
         ("=5", "no name"),
         ("a=%ff", "not UTF-8"),
@@ -158,7 +181,7 @@ def test_repeated_keys_in_json_are_refused() -> None:
         ("a_box=1,2,3", "not 4 numbers"),
         ("a_near=1,2", "not 3 numbers"),
         ("a_prefix=x&a_prefix=y", "given 2 times"),
-        ("where=a&where=b", "given 2 times"),
+        ("where=a&where=b", "^where is given 2 times"),
         ("where=a %3D", "something is missing"),
         ("a_within=POINT(0 0)", "POLYGON"),
     ],

@@ -162,10 +162,12 @@ def test_dicts_of_arrays() -> None:
         "arrow": pa.chunked_array([[1], [2]]),
         "rows": np.array([[1, 2], [3, 3]]),
         "points": [Point(0, 0), None],
+        "places": pa.array([{"lon": 1.0, "lat": 2.0}, None]),
+        "ranges": pa.chunked_array([[{"low": 1, "high": 2}, None]]),
     }
     assert attributes_of_batch(arrays) == [
         {"list": (1,), "numpy": (1.5,), "texts": ("a",), "arrow": (1,), "rows": (1, 2),
-         "points": (Point(0, 0),)},
+         "points": (Point(0, 0),), "places": (Point(1, 2),), "ranges": (Range(1, 2),)},
         {"texts": ("b",), "arrow": (2,), "rows": (3,)},
     ]  # fmt: skip
     assert attributes_of_batch({}) == []
@@ -183,6 +185,7 @@ def test_dicts_of_arrays() -> None:
         {"a": {"b": 1}},
         {"a": {1, 2}},
         {"a": [1], "b": [1, 2]},
+        {"a": pa.array([{"low": 1, "high": 2, "ends": "<>"}])},
         [None],
         ["text"],
         [[1]],
@@ -197,3 +200,11 @@ def test_what_is_no_batch_is_refused(batch: Any) -> None:
 def test_the_place_of_a_bad_event_is_named() -> None:
     with pytest.raises(InvalidEvent, match="event 2 of the batch: attribute 'a'"):
         attributes_of_batch([{}, {}, {"a": 2**64}])
+
+
+def test_large_integers_beside_floats() -> None:
+    events = [
+        Event("e1", {"a": [0.5, -(2**63)], "r": Range(-(2**63), 0.5)}),
+        Event("e2", {"a": 2**60, "r": Range(None, 2**60)}),
+    ]
+    assert events_from_arrow(events_to_arrow(events)) == events

@@ -140,6 +140,8 @@ def test_the_default_id_serves_where_there_is_none() -> None:
         '{"id": ""}',
         '{"id": {}}',
         '{"id": "e", "a": 1' + "0" * 5000 + "}",
+        '{"id": "e", "a": 1e400}',
+        '{"id": "e", "a": 1, "a": 2}',
         '{"id": "e", "a": {"$range": [1]}}',
         '{"id": "e", "a": {"$range": [2, 1]}}',
         '{"id": "e", "a": {"$timestamp": "soon"}}',

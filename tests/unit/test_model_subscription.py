@@ -98,6 +98,13 @@ def test_what_cannot_be_saved_is_refused(fields: dict[str, Any]) -> None:
         Subscription.from_json(given)
 
 
+def test_repeated_keys_are_refused() -> None:
+    inside = '{"attribute": "a", "op": "=", "value": 1, "value": 2}'
+    for text in ('{"id": "s", "filter": "a", "filter": "b"}', f'{{"id": "s", "filter": {inside}}}'):
+        with pytest.raises(InvalidSubscription, match="given twice"):
+            Subscription.from_json(text)
+
+
 def test_a_bad_filter_keeps_its_caret() -> None:
     with pytest.raises(FilterError, match=r"\^"):
         Subscription("s", "price <")

@@ -17,7 +17,8 @@ from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_axes import MAX_EXACT
 from tamis.kernels.sparse_build import build
 from tamis.kernels.sparse_groups import CELL, MAX_SCAN, PAIR, POINT
-from tamis.kernels.sparse_match import match, new_scratch
+from tamis.kernels.sparse_match import match
+from tamis.kernels.sparse_scratch import new_scratch
 from tamis.kernels.tests import NO_TESTS
 
 inf, nan = np.inf, np.nan

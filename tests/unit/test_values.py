@@ -239,6 +239,13 @@ def test_geojson_that_is_refused(shape: dict[str, object]) -> None:
         Polygon.from_geojson(shape)
 
 
+def test_polygons_with_an_empty_part_or_far_beyond_the_plane_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="part of the polygon is empty"):
+        Polygon.from_wkt("MULTIPOLYGON (((0 0, 1 0, 1 1, 0 0)), EMPTY)")
+    with pytest.raises(InvalidValue, match="beyond 1e"):
+        Polygon([(-1e200, -1e200), (1e200, -1e200), (0, 1e200)])
+
+
 def test_polygon_reads_back_exactly() -> None:
     polygon = Polygon([(0.1, 0.2), (1 / 3, 1e-7), (-2.5, 123456789.123456789)])
     assert Polygon.from_wkt(polygon.to_wkt()) == polygon

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 from tamis.cli.terminal import BadInput, message_of
 from tamis.errors import TamisError
 from tamis.model import Event, EventColumns, Subscription, events_from_arrow
+from tamis.values import load_json
 
 STDIN = "-"
 CHUNK = 1_000
@@ -84,7 +84,7 @@ def _raw_subscriptions(path: str) -> Iterator[tuple[int, Any]]:
     for lines in _lines(path):
         for place, line in lines:
             try:
-                yield place, json.loads(line)
+                yield place, load_json(line)
             except (ValueError, RecursionError) as error:
                 raise BadInput(f"{label_of(path)}, line {place} is not JSON: {error}") from None
 

@@ -13,6 +13,7 @@ from tamis.index.texts import Counted, Stored
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
 
+_EXACT = 2**53
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
@@ -40,6 +41,12 @@ def check_boxes(
         lows, highs = np.array(low, np.float64), np.array(high, np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidSubscription(f"the bounds are not arrays of numbers: {error}") from None
+    for bounds in (low, high):
+        raw = np.asarray(bounds)
+        if raw.dtype.kind in "iu" and raw.size and not _EXACT >= raw.max() >= raw.min() >= -_EXACT:
+            raise InvalidSubscription(
+                "integer bounds beyond 2^53 are not exact; add them as filters"
+            )
     shape = (lows.shape[0] if lows.ndim == 2 else -1, n_attributes)
     low_opened, high_opened = _flags(low_open, shape), _flags(high_open, shape)
     given = {"low": lows, "high": highs, "low_open": low_opened, "high_open": high_opened}

@@ -77,7 +77,9 @@ class Engine:
         self._own = threading.local()
         self._merging: threading.Thread | None = None
         self.lock = threading.RLock()
-        self.state = self._state(1, (tuple(blocks),) if blocks else ())
+        # Every row there is was brought by now, or it would be hidden until the next change.
+        version = 1 + self._rows.newest_version
+        self.state = self._state(version, (tuple(blocks),) if blocks else ())
 
     # -- writing, under the lock; seen by readers once published
 

@@ -332,7 +332,8 @@ class Index:
                 if vector is None:
                     return None
                 vectors.append(vector)
-            return np.stack(vectors) if vectors else None
+            # Their lengths differ where a column was added meanwhile.
+            return np.stack(vectors) if len(set(map(len, vectors))) == 1 else None
         return matrix_of(events, self._columns)
 
     def _gathered(self, state: State, found: list[npt.NDArray[np.int32]]) -> MatchSet:

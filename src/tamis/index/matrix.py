@@ -54,11 +54,15 @@ def _arrays_of(events: Any) -> dict[str, Any] | None:
         return {name: events.column(name) for name in names}
     if hasattr(events, "iloc") and hasattr(events, "columns"):  # a pandas frame
         return _arrays_of(pa.Table.from_pandas(events, preserve_index=False))
-    if isinstance(events, Mapping) and all(
-        isinstance(array, np.ndarray | pa.Array | pa.ChunkedArray) for array in events.values()
-    ):
+    if isinstance(events, Mapping) and all(map(_is_column, events.values())):
         return dict(events)
     return None
+
+
+def _is_column(array: Any) -> bool:
+    if isinstance(array, np.ndarray):
+        return array.ndim == 1 and not isinstance(array, np.ma.MaskedArray)
+    return isinstance(array, pa.Array | pa.ChunkedArray)
 
 
 def _may_nest(array: Any) -> bool:

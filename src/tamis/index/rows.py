@@ -27,6 +27,11 @@ class Rows:
         if n_rows and self.only_priority is None:
             self.only_priority = int(levels[0])
 
+    @property
+    def newest_version(self) -> int:
+        """The last version that brought a row or took one away."""
+        return int(max(self.table.birth.max(initial=0), self.table.death.max(initial=0)))
+
     @classmethod
     def of_priorities(cls, priority: npt.NDArray[np.uint8]) -> Rows:
         """Plain rows, there from the beginning."""

@@ -10,7 +10,8 @@ from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
 from tamis.index.columns import Vector
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_build import SparsePart, build
-from tamis.kernels.sparse_match import handle_of, match_one, match_some, new_scratch
+from tamis.kernels.sparse_match import match_one, match_some
+from tamis.kernels.sparse_scratch import handle_of, new_scratch
 from tamis.kernels.tests import NO_TESTS, Tests
 
 

@@ -105,7 +105,8 @@ def _side_edges(values, n_edges):
     if 2 * len(few) <= n_edges:
         if len(few) == 0:
             few = np.zeros(1)
-        cuts = np.unique(np.concatenate([few, np.nextafter(few, np.inf)]))
+        with np.errstate(over="ignore"):  # the float64 after the largest is infinity
+            cuts = np.unique(np.concatenate([few, np.nextafter(few, np.inf)]))
         return cuts[np.arange(n_edges) * len(cuts) // n_edges], True
     sample = np.sort(values[:: max(1, len(values) // 65536)])
     return sample[np.arange(1, n_edges + 1) * len(sample) // (n_edges + 1)], False

@@ -20,6 +20,7 @@ from tamis.kernels.sparse_groups import (
     Bounds,
     Groups,
     choose_leaders,
+    count_kinds,
     count_points,
     enter_groups,
     order_constraints,
@@ -29,7 +30,7 @@ from tamis.kernels.sparse_records import build_records, record_layout, test_layo
 from tamis.kernels.sparse_words import build_lines, build_words, sort_root_words
 
 MAX_COLUMNS = 65_000  # columns that the slots of a part may use
-N_LEADER_ROUNDS = 4
+N_LEADER_ROUNDS = 3
 N_LINE_ROUNDS = 3
 N_LEADER_SAMPLE, N_LINE_SAMPLE = 1 << 15, 1 << 16  # slots that take part in all but the last round
 
@@ -131,15 +132,18 @@ def _lead_slots(start, axis, low, high, count, axes):
     bounds = Bounds(start, axis, code, mass, np.empty(n, np.float32), np.empty(n, np.int32))
     points = new_directory(int((low == high).sum()))
     n_same = np.zeros(len(points.kind), np.int32)
-    entry = count_points(axis, low, high, points, n_same)
+    entry = np.empty(n, np.int32)
+    count_points(axis, low, high, points, n_same, entry)
     order_constraints(bounds, entry, n_same, count)
     lead = np.empty((n_slots, 5), np.int32)
-    used = np.zeros(0, np.int32)
-    max_level = max(4, n_slots.bit_length() - 5)
+    max_level = max(4, n_slots.bit_length() - 4)
+    step = max(1, n_slots // N_LEADER_SAMPLE)
+    used = np.zeros(_tally_size(n_slots), np.int32)
+    count_kinds(bounds, used, max_level, step)
     for i in range(N_LEADER_ROUNDS):
-        tally = np.zeros(_tally_size(n_slots), np.int32)
-        step = max(1, n_slots // N_LEADER_SAMPLE) if i < N_LEADER_ROUNDS - 1 else 1
-        choose_leaders(bounds, entry, n_same, used, tally, max_level, step, lead)
+        is_last = i == N_LEADER_ROUNDS - 1
+        tally = np.zeros_like(used)
+        choose_leaders(bounds, entry, n_same, used, tally, max_level, 1 if is_last else step, lead)
         used = tally
     return bounds, lead
 

@@ -23,8 +23,8 @@ from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.sparse_directory import find, mix
 
 ROOT, POINT, CELL, PAIR = -1, 0, 1, 2
-MAX_LEVEL = 12
-MAX_SCAN = 192  # groups up to this size are scanned, larger ones have words
+MIN_LEVEL, MAX_LEVEL = 2, 12
+MAX_SCAN = 96  # groups up to this size are scanned, larger ones have words
 N_BUCKETS = 64  # of a line; an event touches one
 # Costs in ns: checking a slot, scanning one, ANDing a word, probing for a pair, for a cell
 CHECK_NS, SCAN_NS, WORD_NS, PAIR_NS, CELL_NS = 7.0, 3.0, 12.0, 300.0, 200.0
@@ -50,22 +50,21 @@ class Groups(NamedTuple):
 
 
 @kernel
-def count_points(axis, low, high, directory, n_same):
+def count_points(axis, low, high, directory, n_same, entry):
     """Count constraints low == high by axis and value: n_same: i4[D], entries as in directory.
 
-    Returns entry: i4[K], the entry of a constraint, -1 if it is no point. O(K).
+    Writes entry: i4[K], the entry of a constraint, -1 if it is no point. O(K).
     """
     kinds, keys = directory.kind, directory.key
     bits, mask = low.view(np.uint64), u64(keys.size - 1)
-    entry = np.full(axis.size, -1, np.int32)
     for k in range(axis.size):
+        entry[k] = -1
         if low[k] == high[k]:
             key = bits[k] if low[k] != 0.0 else u64(0)  # -0.0 is 0.0
             h = find(kinds, keys, mask, axis[k], key)
             kinds[h], keys[h] = axis[k], key
             n_same[h] += 1
             entry[k] = h
-    return entry
 
 
 @kernel
@@ -108,80 +107,101 @@ def kind_key(kind_type, a, level, b, level_b):
 
 
 @inlined
-def group_cost(size):
-    """Cost in ns a slot of a group of that size: scanned, or in words, which fill as it grows."""
-    return SCAN_NS if size <= MAX_SCAN else WORD_NS / min(48.0, 1.0 + size / 80.0)
+def order_pair(axis, level, x, y, i, j, max_level):
+    """Constraints i, j by axis, with their levels, made coarser until they sum to max_level."""
+    l1, l2 = level[x], level[y]
+    if axis[j] < axis[i]:
+        i, j, l1, l2 = j, i, l2, l1
+    while l1 + l2 > max_level:
+        if l1 >= l2:
+            l1 -= 1
+        else:
+            l2 -= 1
+    return i, j, l1, l2
+
+
+@inlined
+def cell_cost(n_used, level, rest):
+    """Cost in ns of a slot in a cell, if n_used slots use the kind."""
+    size = n_used >> level
+    each = SCAN_NS if size <= MAX_SCAN else WORD_NS / min(48.0, 1.0 + size / 80.0)
+    return (each + CHECK_NS * rest) * 2.0 / (1 << level) + CELL_NS / n_used
+
+
+@inlined
+def point_cost(n_same, share, rest):
+    """Cost in ns of a slot among n_same with the same value."""
+    each = SCAN_NS if n_same <= MAX_SCAN else WORD_NS / min(48.0, 1.0 + n_same / 80.0)
+    return share * (each + CHECK_NS * rest)
+
+
+@kernel
+def count_kinds(bounds, tally, max_level, step):
+    """Count in tally: i4[T], by hash, the slots that could use a kind at its finest level. O(P)."""
+    start, axis, mass, order = bounds.start, bounds.axis, bounds.mass, bounds.order
+    mask = u64(tally.size - 1)
+    level = np.zeros(3, np.int64)
+    for slot in range(0, start.size - 1, step):
+        p = start[slot]
+        for x in range(min(start[slot + 1] - p, 3)):
+            i = order[p + x]
+            level[x] = level_of(mass, i)
+            if level[x] >= MIN_LEVEL:
+                tally[mix(kind_key(CELL, axis[i], level[x], 0, 0)) & mask] += step
+            for y in range(x):
+                a, b, la, lb = order_pair(axis, level, x, y, i, order[p + y], max_level)
+                if la >= MIN_LEVEL and lb >= MIN_LEVEL:
+                    tally[mix(kind_key(PAIR, axis[a], la, axis[b], lb)) & mask] += step
 
 
 @kernel
 def choose_leaders(bounds, entry, n_same, used, tally, max_level, step, lead):
     """Choose the kind of every ``step``-th slot; write lead: i4[P, 5].
 
-    A row is the type, the constraint, the second one of a pair, and their levels.
-
-    Options are the three most selective constraints and their pairs, at their own level or a
-    coarser one. ``used``: i4[T] counts, by hash and so a little too high, the slots that could
-    use a kind (in the second round) or do use it; ``tally``: i4[T] is counted anew. The first
-    round, when used is empty, only counts. ``max_level``: of both levels of a pair. O(P).
+    A row is the type, the constraint, the second one of a pair, and their levels. Options are
+    the three most selective constraints and their pairs, at their own level or a coarser one.
+    ``used``: i4[T], as of count_kinds or of the round before, says how many slots use a kind;
+    ``tally``: i4[T], from zeros, is the same for this round. ``max_level``: of a pair. O(P).
     """
     start, axis, mass = bounds.start, bounds.axis, bounds.mass
     share, order = bounds.share, bounds.order
     mask = u64(tally.size - 1)
-    is_first = used.size == 0
     level = np.zeros(3, np.int64)
     for slot in range(0, start.size - 1, step):
-        p, n = start[slot], start[slot + 1] - start[slot]
-        lead[slot, 0] = ROOT
-        lead[slot, 1] = lead[slot, 2] = -1
-        if n == 0:
-            continue
-        rest = 1.0  # share left by two lines on constraints other than the leader
-        for j in range(1, min(n, 3)):
-            rest *= min(1.0, share[order[p + j]] + 1.0 / N_BUCKETS)
-        best = 0.1 + CHECK_NS * min(1.0, share[order[p]] + 1.0 / N_BUCKETS) * rest
-        chosen = u64(0)
-        for x in range(min(n, 3)):
+        p, n = start[slot], min(start[slot + 1] - start[slot], 3)
+        rest, best, chosen = 1.0, 1e30, u64(0)
+        kind_type, one, two, level_one, level_two = ROOT, -1, -1, 0, 0
+        for x in range(1, n):  # share left by two lines on constraints other than the leader
+            rest *= min(1.0, share[order[p + x]] + 1.0 / N_BUCKETS)
+        if n:
+            best = 0.1 + CHECK_NS * min(1.0, share[order[p]] + 1.0 / N_BUCKETS) * rest
+        for x in range(n):
             i = order[p + x]
             level[x] = level_of(mass, i)
             if entry[i] >= 0:
-                cost = share[i] * (group_cost(n_same[entry[i]]) + CHECK_NS * rest)
+                cost = point_cost(n_same[entry[i]], share[i], rest)
                 if cost < best:
-                    best = cost
-                    lead[slot, 0], lead[slot, 1], lead[slot, 2] = POINT, i, -1
-                    lead[slot, 3], lead[slot, 4] = 0, 0
-            for la in range(max(2, level[x] - 2), level[x] + 1):
+                    best, kind_type, one, two, level_one, level_two = cost, POINT, i, -1, 0, 0
+            for la in range(max(MIN_LEVEL, level[x] - 2), level[x] + 1):
                 h = mix(kind_key(CELL, axis[i], la, 0, 0)) & mask
-                if is_first:
-                    tally[h] += step * (la == level[x])
-                elif used[h]:
-                    cost = (group_cost(used[h] >> la) + CHECK_NS * rest) * 2.0 / (1 << la)
-                    cost += CELL_NS / used[h]
+                if used[h]:
+                    cost = cell_cost(used[h], la, rest)
                     if cost < best:
-                        best, chosen = cost, h
-                        lead[slot, 0], lead[slot, 1], lead[slot, 2] = CELL, i, -1
-                        lead[slot, 3], lead[slot, 4] = la, 0
+                        best, kind_type, one, two, level_one, level_two = cost, CELL, i, -1, la, 0
+                        chosen = h
             for y in range(x):
-                j = order[p + y]
-                first, second, l1, l2 = i, j, level[x], level[y]
-                if axis[j] < axis[i]:
-                    first, second, l1, l2 = j, i, level[y], level[x]
-                while l1 + l2 > max_level:
-                    if l1 >= l2:
-                        l1 -= 1
-                    else:
-                        l2 -= 1
-                for la in range(max(2, l1 - 1), l1 + 1):
-                    for lb in range(max(2, l2 - 1), l2 + 1):
-                        h = mix(kind_key(PAIR, axis[first], la, axis[second], lb)) & mask
-                        if is_first:
-                            tally[h] += step * (la == l1 and lb == l2)
-                        elif used[h]:
+                a, b, l1, l2 = order_pair(axis, level, x, y, i, order[p + y], max_level)
+                for la in range(max(MIN_LEVEL, l1 - 1), l1 + 1):
+                    for lb in range(max(MIN_LEVEL, l2 - 1), l2 + 1):
+                        h = mix(kind_key(PAIR, axis[a], la, axis[b], lb)) & mask
+                        if used[h]:
                             cost = SCAN_NS * 4.0 / (1 << (la + lb)) + PAIR_NS / used[h]
                             if cost < best:
-                                best, chosen = cost, h
-                                lead[slot, 0], lead[slot, 1], lead[slot, 2] = PAIR, first, second
-                                lead[slot, 3], lead[slot, 4] = la, lb
-        if lead[slot, 0] > POINT:
+                                best, kind_type, one, two = cost, PAIR, a, b
+                                level_one, level_two, chosen = la, lb, h
+        lead[slot, 0], lead[slot, 1], lead[slot, 2] = kind_type, one, two
+        lead[slot, 3], lead[slot, 4] = level_one, level_two
+        if kind_type > POINT:
             tally[chosen] += step
 
 

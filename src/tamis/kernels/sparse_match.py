@@ -9,21 +9,14 @@ An event
 4. decides about places by test, record and, on a tie, exact bounds.
 
 Each step is a loop of its own without branches on data in memory, so that cache misses overlap.
-
-Kernels see arrays through pointers, which index like flat arrays, know no size and cost nothing
-to hand on; but for the compiler, they work on arrays just as well.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import uint64 as u64
 
-from tamis.kernels.compiled import Array, inlined, kernel
-from tamis.kernels.memory import f8_at, i4_at, i8_at, u1_at, u4_at, u8_at
-from tamis.kernels.scan import Constraints
+from tamis.kernels.compiled import inlined, kernel
 from tamis.kernels.sparse_axes import locate
 from tamis.kernels.sparse_build import (
     AXIS_BITS,
@@ -36,61 +29,13 @@ from tamis.kernels.sparse_build import (
     TEST_AXIS_BITS,
     TEST_BITS,
     TEST_SECOND,
-    SparsePart,
 )
 from tamis.kernels.sparse_directory import find
 from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT
+from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
 from tamis.kernels.sparse_words import BUCKET_SHIFT
 
-CHUNK = 1024  # words ANDed before their places are listed
-ROOM = 2 * CHUNK * 64  # places decided at once
-NO_MASS = 1 << 30  # of a missing value
-NOTHING = 1 << 31  # its code and rough mass: more than any width above any low
-
-
-class Scratch(NamedTuple):
-    """Of one thread. Between events, what there is of an event is "missing" everywhere."""
-
-    present: Array  # i4[M + 1], axes on which the event has a value
-    code: Array  # u4[M + 2]
-    mass: Array  # i4[M]
-    rough: Array  # u4[M + 2], mass at the precision of a test
-    line: Array  # u4[M + 1], first word of the event's line
-    value: Array  # f8[M], only where present
-    value_bits: Array  # u8[M], the same
-    place_span: Array  # i4[2S], places to scan: first, end
-    word_span: Array  # i4[2S], words to AND: first, end
-    bits: Array  # u8[CHUNK + 1], words with a bit left
-    base: Array  # i4[CHUNK + 1], places of their bits 0
-    candidate: Array  # i4[ROOM + 4], places
-    tested: Array  # u4[ROOM], their tests
-    kept: Array  # i4[ROOM + 1], those that passed
-
-
-def new_scratch(part: SparsePart) -> Scratch:
-    """Scratch for one thread."""
-    m, n_spans = len(part.columns), 4 * (len(part.kind) // 5) + len(part.root) // 4 + 2
-    code, rough = np.full(m + 2, NOTHING, np.uint32), np.full(m + 2, NOTHING, np.uint32)
-    code[m:] = rough[m:] = 0
-    line = part.line_start + N_BUCKETS * part.line_length
-    line[m] = 0
-    value = np.zeros(m)
-    return Scratch(
-        np.empty(m + 1, np.int32),
-        code,
-        np.full(m, NO_MASS, np.int32),
-        rough,
-        line.astype(np.uint32),
-        value,
-        value.view(np.uint64),
-        np.empty(2 * n_spans, np.int32),
-        np.empty(2 * n_spans, np.int32),
-        np.empty(CHUNK + 1, np.uint64),
-        np.empty(CHUNK + 1, np.int32),
-        np.empty(ROOM + 4, np.int32),
-        np.empty(ROOM, np.uint32),
-        np.empty(ROOM + 1, np.int32),
-    )
+AT_ONCE = 1024  # records fetched before they are checked
 
 
 @inlined
@@ -108,7 +53,7 @@ def lowest_bit(x):
     return popcount(~x & (x - u64(1)))
 
 
-@inlined
+@kernel
 def encode_event(part, s, event):
     """Look up all values of the event; returns how many axes are present."""
     n = 0
@@ -146,12 +91,12 @@ def add_span(spans, n, first, end):
     return n + (end > first)
 
 
-@inlined
+@kernel
 def find_spans(part, s, n_present):
     """Collect the spans of all groups the event leads to; returns how many, places and words."""
     mask = u64(part.layout[N_CELLS] - 1)
-    n_places = add_span(s.place_span, 0, part.layout[FREE_FIRST], part.layout[FREE_END])
-    n_words = 0
+    n_places = add_span(s.place_span, np.int64(0), part.layout[FREE_FIRST], part.layout[FREE_END])
+    n_words = np.int64(0)
     for i in range(n_present):
         a = s.present[i]
         m = s.mass[a]
@@ -187,26 +132,48 @@ def find_spans(part, s, n_present):
 
 
 @inlined
-def take_places(s, span, n_spans):
-    """Fill s.candidate from the spans of places; returns the next span and how many.
+def test_masks(layout):
+    """What ``passes`` needs to take a test apart: where low and width are, their masks."""
+    axis_bits, bits = layout[TEST_AXIS_BITS], layout[TEST_BITS]
+    low_at, width_at = np.uint32(axis_bits), np.uint32(axis_bits + bits)
+    return low_at, width_at, np.uint32((1 << axis_bits) - 1), np.uint32((1 << bits) - 1)
+
+
+@inlined
+def passes(rough, item, low_at, width_at, axis_mask, mask):
+    """Whether the event's rough mass is inside one constraint of a test."""
+    inside = np.uint32(rough[item & axis_mask] - ((item >> low_at) & mask))
+    return inside <= ((item >> width_at) & mask)
+
+
+@kernel
+def test_places(part, s, span, n_spans):
+    """Write the places of the spans whose test holds to s.kept; returns next span and how many.
 
     A span that does not fit whole is left with the rest.
     """
-    n = 0
-    while span < n_spans and n < ROOM:
+    low_at, width_at, axis_mask, mask = test_masks(part.layout)
+    second = np.uint32(part.layout[TEST_SECOND])
+    room, n = np.int64(ROOM), np.int64(0)
+    while span < n_spans and room:
         place = s.place_span[2 * span]
-        end = min(s.place_span[2 * span + 1], place + ROOM - n)
+        end = min(s.place_span[2 * span + 1], place + room)
+        room -= end - place
         s.place_span[2 * span] = end
         span += end == s.place_span[2 * span + 1]
         for k in range(place, end):
-            s.candidate[n] = k
-            n += 1
+            one = part.test[k]
+            two = np.uint32(one >> second)
+            s.kept[n] = k
+            n += passes(s.rough, one, low_at, width_at, axis_mask, mask) & passes(
+                s.rough, two, low_at, width_at, axis_mask, mask
+            )
     return span, n
 
 
 @inlined
 def list_bits(s, n_words, n):
-    """Append the places of all bits of the words left to s.candidate; returns how many.
+    """Append the places of all bits of the words left to the n candidates; returns how many.
 
     Four a word are written blindly, for most words have no more.
     """
@@ -226,9 +193,10 @@ def list_bits(s, n_words, n):
     return np.int64(m)
 
 
-@inlined
-def take_words(part, s, span, n_spans, n):
-    """Append to the n candidates from the spans of words; returns the next span and how many."""
+@kernel
+def take_words(part, s, span, n_spans):
+    """Fill s.candidate from the spans of words; returns the next span and how many."""
+    n = np.int64(0)
     shift = np.uint32(part.layout[AXIS_BITS])
     mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
     while span < n_spans and n <= ROOM - 64 * CHUNK:
@@ -252,24 +220,21 @@ def take_words(part, s, span, n_spans, n):
     return span, n
 
 
-@inlined
-def test_candidates(part, s, n):
-    """Write those of the n candidates whose test holds to s.kept; returns how many."""
+@kernel
+def test_candidates(part, s, n, n_kept):
+    """Append those of the n candidates whose test holds to s.kept; returns the new length."""
     for i in range(n):
         s.tested[i] = part.test[s.candidate[i]]
-    low_at, second = np.uint32(part.layout[TEST_AXIS_BITS]), np.uint32(part.layout[TEST_SECOND])
-    width_at = np.uint32(part.layout[TEST_AXIS_BITS] + part.layout[TEST_BITS])
-    axis_mask = np.uint32((1 << part.layout[TEST_AXIS_BITS]) - 1)
-    mask = np.uint32((1 << part.layout[TEST_BITS]) - 1)
-    m = 0
+    low_at, width_at, axis_mask, mask = test_masks(part.layout)
+    second = np.uint32(part.layout[TEST_SECOND])
     for i in range(n):
         one = s.tested[i]
         two = np.uint32(one >> second)
-        s.kept[m] = s.candidate[i]
-        a = np.uint32(s.rough[one & axis_mask] - ((one >> low_at) & mask))
-        b = np.uint32(s.rough[two & axis_mask] - ((two >> low_at) & mask))
-        m += (a <= ((one >> width_at) & mask)) & (b <= ((two >> width_at) & mask))
-    return m
+        s.kept[n_kept] = s.candidate[i]
+        n_kept += passes(s.rough, one, low_at, width_at, axis_mask, mask) & passes(
+            s.rough, two, low_at, width_at, axis_mask, mask
+        )
+    return n_kept
 
 
 @inlined
@@ -284,7 +249,7 @@ def holds(constraints, event, slot):
     return ok
 
 
-@inlined
+@kernel
 def check_records(part, constraints, s, event, n, out, n_out):
     """Append the slots of the n kept places that match to out; returns the new length."""
     n_fields = part.layout[N_FIELDS]
@@ -292,74 +257,50 @@ def check_records(part, constraints, s, event, n, out, n_out):
     width_at = np.uint32(part.layout[AXIS_BITS] + part.layout[CODE_BITS])
     axis_mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
     mask = np.uint32((1 << part.layout[CODE_BITS]) - 1)
-    touched = np.uint32(0)
-    for i in range(n):  # fetch all records first: these misses overlap, those between branches not
-        at = n_fields * s.kept[i]
-        touched ^= part.record[at] ^ part.record[at + n_fields - 1]
-    s.tested[0] = touched
-    for i in range(n):
-        at = n_fields * s.kept[i]
-        bad, tie = False, False
-        for x in range(at + 1, at + n_fields):
-            item = part.record[x]
-            a, width = item & axis_mask, (item >> width_at) & mask
-            inside = np.uint32(s.code[a] - ((item >> low_at) & mask))
-            bad |= inside > width
-            tie |= ((inside == 0) | (inside == width)) & (part.ties[a] != 0)
-        if not bad:
-            slot = part.record[at]
-            if not tie or holds(constraints, event, slot):
-                out[u64(n_out)] = slot
-                n_out += 1
+    touched, n_ties = np.uint32(0), 0
+    for first in range(0, n, AT_ONCE):
+        last = min(n, first + AT_ONCE)
+        for i in range(first, last):  # fetch records first: these misses overlap, later ones not
+            at = n_fields * s.kept[i]
+            touched ^= part.record[at] ^ part.record[at + n_fields - 1]
+        s.tested[0] = touched
+        for i in range(first, last):
+            at = n_fields * s.kept[i]
+            margin = certain = np.int64(1)  # least distance from a bound; less one if it may tie
+            for x in range(at + 1, at + n_fields):
+                item = part.record[x]
+                a = item & axis_mask
+                above = np.int64(s.code[a]) - np.int64((item >> low_at) & mask)
+                least = min(above, np.int64((item >> width_at) & mask) - above)
+                margin = min(margin, least)
+                certain = min(certain, least - np.int64(part.ties[a]))
+            out[u64(n_out)] = part.record[at]
+            n_out += certain >= 0
+            s.kept[n_ties] = part.record[at]
+            n_ties += (margin >= 0) & (certain < 0)
+    for i in range(n_ties):
+        out[u64(n_out)] = s.kept[i]
+        n_out += holds(constraints, event, s.kept[i])
     return n_out
 
 
 @inlined
 def match(part, constraints, s, event, out):
-    """Write the slots that match event: f8[C] (NaN = missing) to out: i4[P]; returns how many.
+    """Write the slots that match event: f8[C] (NaN = missing) to out: i4[P + 1]; returns how many.
 
     Requires a value for every column in use. O(kinds + words + matches).
     """
     n_present = encode_event(part, s, event)
     n_places, n_words = find_spans(part, s, n_present)
-    n_out = place_span = word_span = 0
+    n_out = place_span = word_span = np.int64(0)
     while place_span < n_places or word_span < n_words:
-        place_span, n = take_places(s, place_span, n_places)
+        place_span, n_kept = test_places(part, s, place_span, n_places)
         if place_span == n_places:
-            word_span, n = take_words(part, s, word_span, n_words, n)
-        n = test_candidates(part, s, n)
-        n_out = check_records(part, constraints, s, event, n, out, n_out)
+            word_span, n = take_words(part, s, word_span, n_words)
+            n_kept = test_candidates(part, s, n, n_kept)
+        n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
     clear_event(part, s, n_present)
     return n_out
-
-
-def handle_of(part: SparsePart, constraints: Constraints, scratch: Scratch) -> Array:
-    """i8[..]: the number of slots, then the addresses of all arrays, which must outlive it.
-
-    Handing over 42 arrays costs 8 us a call, one handle 0.4; and arrays that are mapped and
-    read-only are of no other type.
-    """
-    arrays = (*part, *constraints, *scratch)
-    n_slots = len(constraints.start) - 1
-    return np.array([n_slots] + [array.ctypes.data for array in arrays], np.int64)
-
-
-@inlined
-def open_handle(h):
-    """The part, constraints and scratch behind a handle, as pointers."""
-    part = SparsePart(
-        i8_at(h[1]), i4_at(h[2]), i8_at(h[3]), f8_at(h[4]), i4_at(h[5]), f8_at(h[6]),
-        i4_at(h[7]), u1_at(h[8]), u1_at(h[9]), u1_at(h[10]), i4_at(h[11]), i4_at(h[12]),
-        i4_at(h[13]), u8_at(h[14]), i4_at(h[15]), i4_at(h[16]), i4_at(h[17]), i4_at(h[18]),
-        i8_at(h[19]), i8_at(h[20]), u8_at(h[21]), u4_at(h[22]), u4_at(h[23]), u4_at(h[24]),
-    )  # fmt: skip
-    constraints = Constraints(i8_at(h[25]), i4_at(h[26]), f8_at(h[27]), f8_at(h[28]))
-    scratch = Scratch(
-        i4_at(h[29]), u4_at(h[30]), i4_at(h[31]), u4_at(h[32]), u4_at(h[33]), f8_at(h[34]),
-        u8_at(h[35]), i4_at(h[36]), i4_at(h[37]), u8_at(h[38]), i4_at(h[39]), i4_at(h[40]),
-        u4_at(h[41]), i4_at(h[42]),
-    )  # fmt: skip
-    return part, constraints, scratch
 
 
 @kernel
@@ -371,12 +312,12 @@ def match_one(handle, event, out):
 
 @kernel
 def match_some(handle, events, first, out, offsets):
-    """Match events: f8[E, C] from ``first`` on while out: i4[cap] has room for all slots.
+    """Match events: f8[E, C] from ``first`` on while out: i4[cap] has room for P + 1 slots.
 
     Writes out[offsets[first]:] and offsets[first + 1:], offsets: i8[E + 1]; returns the next event.
     """
     e = first
-    while e < events.shape[0] and offsets[e] + handle[0] <= out.size:
+    while e < events.shape[0] and offsets[e] + handle[0] + 1 <= out.size:
         offsets[e + 1] = offsets[e] + match_one(handle, events[e], out[offsets[e] :])
         e += 1
     return e

@@ -29,7 +29,7 @@ from tamis.language.tree import (
     any_of,
     is_in,
 )
-from tamis.values import Point, Polygon, Range, value_from_json, value_to_json
+from tamis.values import Point, Polygon, Range, load_json, value_from_json, value_to_json
 
 MAX_TEXT = 1_000_000
 
@@ -39,7 +39,7 @@ def parse_json_text(text: str) -> Filter:
     if len(text) > MAX_TEXT:
         raise FilterTooComplex("characters", len(text), MAX_TEXT, "shorten it")
     try:
-        return from_json(json.loads(text, object_pairs_hook=_unique_keys))
+        return from_json(load_json(text))
     except json.JSONDecodeError as error:
         raise FilterSyntaxError(f"not JSON: {error.msg}", text=text, offset=error.pos) from None
     except RecursionError:
@@ -48,7 +48,7 @@ def parse_json_text(text: str) -> Filter:
         ) from None
     except FilterError:
         raise
-    except ValueError as error:  # a repeated key, an integer of thousands of digits
+    except ValueError as error:  # a repeated key, a number that is too large
         raise FilterSyntaxError(f"not a filter: {error}", path="$") from None
 
 
@@ -69,15 +69,6 @@ def to_json(node: Filter) -> Any:
     {'not': {'attribute': 'price', 'op': 'is null'}}
     """
     return _WRITERS[type(node)](node)
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} is given twice in one object")
-    return made
 
 
 def _read(raw: Any, path: str, depth: int) -> Filter:

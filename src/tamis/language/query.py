@@ -6,6 +6,7 @@ notation has no parameter for stands as SQL in a parameter ``where``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -32,6 +33,7 @@ from tamis.language.tree import (
 from tamis.values import Point, Polygon, Range, Value, numeric_text, parse_timestamp
 from tamis.values.timestamps import timestamp_text
 
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BORDERS = {
     "from": ("low", False),
     "above": ("low", True),
@@ -83,6 +85,13 @@ def to_query(node: Filter) -> str:
 
 
 def _parameters(text: str) -> list[tuple[str, str]]:
+    bad_escape = _BAD_ESCAPE.search(text)
+    if bad_escape:
+        raise FilterSyntaxError(
+            "'%' begins an escape of two hexadecimal digits; a '%' itself is written %25",
+            text=text,
+            offset=bad_escape.start(),
+        )
     try:
         pairs = parse_qsl(
             text,
@@ -121,7 +130,8 @@ def _read(text: str, attribute: str, family: str, given: list[tuple[str, str]]) 
         if family == "range":
             return _read_range(attribute, given)
         if len(given) > 1 and family not in ("", "not"):
-            raise FilterError(f"{attribute}_{family} is given {len(given)} times; give it once")
+            name = f"{attribute}_{family}" if attribute else family
+            raise FilterError(f"{name} is given {len(given)} times; give it once")
         return _READERS[family](attribute, [value for _, value in given])
     except FilterSyntaxError as error:
         if family == "where":

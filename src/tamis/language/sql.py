@@ -181,12 +181,12 @@ class _Reader:
         prefix, position = [], 0
         while position < len(pattern):
             letter = pattern[position]
-            if escape and letter == escape and position + 1 < len(pattern):
+            if letter == escape:
                 position += 1
-                prefix.append(pattern[position])
+                prefix.append(self._escaped(pattern, position, escape, node))
             elif letter == "%" and position == len(pattern) - 1:
                 return Prefix(attribute, "".join(prefix))
-            elif letter in "%_" or letter == escape:
+            elif letter in "%_":
                 self._refuse(
                     node,
                     f"{letter!r} inside the pattern {pattern!r}; only a prefix, 'prefix%', is "
@@ -196,6 +196,16 @@ class _Reader:
                 prefix.append(letter)
             position += 1
         return Equals(attribute, "".join(prefix))
+
+    def _escaped(self, pattern: str, position: int, escape: str, node: exp.Expression) -> str:
+        letter = pattern[position : position + 1]
+        if not letter or letter not in "%_" + escape:
+            self._refuse(
+                node,
+                f"the escape character {escape!r} in the pattern {pattern!r} is followed by "
+                f"{repr(letter) if letter else 'nothing'}; expected '%', '_' or itself",
+            )
+        return letter
 
     def _escape(self, node: exp.Expression) -> Filter:
         self._only(node, "this", "expression")
@@ -218,7 +228,9 @@ class _Reader:
             return self._in_range(node)
         if name == "distance":
             self._refuse(node, "distance(…) is compared: distance(location, lon, lat) < metres")
-        self._refuse(node, f"unknown function {node.this!r}; known are {_FUNCTIONS}")
+        if name in ("point", "infinity"):
+            self._refuse(node, f"{name}(…) is a value; compare an attribute with it")
+        self._refuse(node, f"unknown function {node.name!r}; known are {_FUNCTIONS}")
 
     def _in_range(self, node: exp.Expression) -> Filter:
         attribute, low, high, ends = self._args(node, 4)
@@ -303,7 +315,10 @@ class _Reader:
             if len(digits.lstrip("0")) > 19:
                 self._refuse(node, f"{digits[:30]} is outside int64; write it as a float, 1e20")
             return check_integer(sign * int(digits))
-        number = sign * float(digits)
+        try:
+            number = sign * float(digits)
+        except ValueError:  # sqlglot lets 1e and 1e5.5 pass for numbers
+            self._refuse(node, f"{digits[:30]!r} is not a number")
         if math.isinf(number):
             self._refuse(node, f"{digits[:30]} is beyond float64; infinity() is spelled so")
         return number

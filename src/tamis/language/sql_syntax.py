@@ -57,6 +57,9 @@ class _Parser(Postgres.Parser):  # type: ignore[misc, valid-type]  # assigned, n
         token = self._curr
         return _placed(super()._parse_atom(), token)
 
+    def _warn_unsupported(self) -> None:
+        """Say nothing on the log: what is unsupported is refused, with its place."""
+
     def raise_error(self, message: str, token: Any = None) -> None:
         """Note the token, then raise as sqlglot does."""
         self.failed_at = token or self._curr or self._prev or None

@@ -63,15 +63,24 @@ def tokenise(text: str) -> tuple[list[Token], int]:
     if not tokens:
         _fail(text, "the filter is empty; write TRUE to accept every event", 0)
     _check_gaps(text, tokens)
-    before = ""
+    before_that = before = ""
     for token in tokens:
         raw = text[token.start : token.end + 1]
         word = "x" if token.token_type in _LITERALS else raw.upper()
         _check_token(text, token, raw, before, word)
-        before = word
+        if (before == "+" and not _is_signed(token, word)) or (
+            word == "NULL" and before == "NOT" and before_that != "IS"
+        ):
+            _fail(text, f"unexpected {raw!r} after {before!r}", token.start)
+        before_that, before = before, word
     if before in _BEFORE_OPERAND:
         _fail(text, f"something is missing after {raw!r}", tokens[-1].start)
     return tokens, _check_nesting(tokens)
+
+
+def _is_signed(token: Token, word: str) -> bool:
+    """Whether a ``+`` may stand before this; sqlglot drops one before anything."""
+    return token.token_type is TokenType.NUMBER or word in ("+", "-", "INFINITY")
 
 
 def _check_token(text: str, token: Token, raw: str, before: str, word: str) -> None:

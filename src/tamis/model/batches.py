@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InvalidEvent, TamisError
 from tamis.language.evaluate import attributes_of
-from tamis.model.event_arrow import EventColumns, events_from_arrow, rows_of
+from tamis.model.event_arrow import EventColumns, events_from_arrow, rows_of, values_of
 from tamis.values import Attributes
 
 
@@ -62,7 +63,8 @@ def _table_of_frame(frame: Any) -> pa.Table:
 
 def _rows_of_arrays(arrays: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, array in arrays.items():
-        if isinstance(array, _NO_ARRAYS) or not hasattr(array, "__len__"):
+        is_flat = getattr(array, "ndim", 1) == 0
+        if isinstance(array, _NO_ARRAYS) or is_flat or not hasattr(array, "__len__"):
             raise InvalidEvent(
                 f"{name!r} is {type(array).__name__}, not an array with a value an event; put a "
                 "single event into a list"
@@ -70,7 +72,7 @@ def _rows_of_arrays(arrays: Mapping[str, Any]) -> list[dict[str, Any]]:
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise InvalidEvent(f"a dict of arrays needs arrays of one length; given {lengths}")
-    columns = [_plain(array) for array in arrays.values()]
+    columns = [_plain(name, array) for name, array in arrays.items()]
     return [dict(zip(arrays, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
@@ -78,5 +80,12 @@ def _rows_of_arrays(arrays: Mapping[str, Any]) -> list[dict[str, Any]]:
 _NO_ARRAYS = (str, bytes, Mapping, Set)
 
 
-def _plain(array: Any) -> Any:
-    return array.to_pylist() if isinstance(array, pa.Array | pa.ChunkedArray) else array
+def _plain(name: str, array: Any) -> Any:
+    if isinstance(array, np.ma.MaskedArray):
+        return array.tolist()  # what is masked becomes None
+    if not isinstance(array, pa.Array | pa.ChunkedArray):
+        return array
+    try:
+        return values_of(array)
+    except (TamisError, ValueError) as error:
+        raise InvalidEvent(f"the array {name!r} cannot be read: {error}") from None

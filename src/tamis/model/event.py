@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from tamis.values import (
     as_attributes,
     as_timestamp,
     check_value,
+    load_json,
     parse_timestamp,
     timestamp_text,
     value_from_json,
@@ -220,7 +220,7 @@ def _from_envelope(held: Mapping[str, Any], default_id: str) -> Event:
 
 def _load(text: str | bytes) -> Any:
     try:
-        return json.loads(text)
+        return load_json(text)
     except UnicodeDecodeError as error:
         raise InvalidEvent(f"the event is not UTF-8: {error}") from None
     except RecursionError:

@@ -82,7 +82,7 @@ def rows_of(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     if len(set(batch.schema.names)) < len(batch.schema.names):
         raise InvalidEvent("the table has two columns of the same name")
     try:
-        columns = {name: _from_column(batch.column(name)) for name in batch.schema.names}
+        columns = {name: values_of(batch.column(name)) for name in batch.schema.names}
     except (TamisError, ValueError) as error:
         raise InvalidEvent(f"the table cannot be read: {error}") from None
     return [
@@ -101,10 +101,10 @@ def _column(name: str, held: list[tuple[Value, ...]]) -> pa.Array:
         raise InvalidEvent(f"attribute {name!r} holds {found}; a column holds one kind")
     (kind,) = kinds
     value_type = _arrow_type(kind, name, [value for values in held for value in values])
+    plain = [[_to_plain(value, value_type) for value in values] for values in held]
     if all(len(values) <= 1 for values in held):
-        return pa.array([_to_plain(values[0]) if values else None for values in held], value_type)
-    plain = [[_to_plain(value) for value in values] if values else None for values in held]
-    return pa.array(plain, pa.list_(value_type))
+        return pa.array([values[0] if values else None for values in plain], value_type)
+    return pa.array([values or None for values in plain], pa.list_(value_type))
 
 
 def _arrow_type(kind: Kind, name: str, values: list[Any]) -> pa.DataType:
@@ -140,17 +140,21 @@ def _number_type(name: str, numbers: list[Any]) -> pa.DataType:
     return pa.float64()
 
 
-def _to_plain(value: Value | None) -> Any:
+def _to_plain(value: Value | None, type: pa.DataType | None = None) -> Any:
     if isinstance(value, Point):
         return {"lon": value.lon, "lat": value.lat}
     if isinstance(value, Polygon):
         return {"polygon": value.to_wkt()}
     if isinstance(value, Range):
-        return {"low": value.low, "high": value.high, "ends": value.ends}
-    return value
+        border = None if type is None else type.field("low").type
+        low, high = (None if b is None else _to_plain(b, border) for b in (value.low, value.high))
+        return {"low": low, "high": high, "ends": value.ends}
+    # Arrow itself takes no integers beyond 2^53 for float64, not even those that it holds.
+    return float(value) if type == pa.float64() else value  # type: ignore[arg-type]
 
 
-def _from_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """What each row holds, structs of points, polygons and ranges as such."""
     held: list[Any] = column.to_pylist()
     is_list = any(test(column.type) for test in _LIST_TESTS)
     inner = column.type.value_type if is_list else column.type

@@ -11,7 +11,7 @@ from tamis.errors import InvalidSubscription, TamisError
 from tamis.language import Filter, parse_filter, to_json
 from tamis.language.tree import Near, all_of
 from tamis.model.event import LOCATION, place_of
-from tamis.values import Point
+from tamis.values import Point, load_json
 
 DEFAULT_PRIORITY = 5
 LOWEST_PRIORITY = 9
@@ -74,7 +74,7 @@ class Subscription:
         """Read a subscription from JSON text or an object of it."""
         if isinstance(raw, str | bytes):
             try:
-                raw = json.loads(raw)
+                raw = load_json(raw)
             except (ValueError, RecursionError) as error:
                 raise InvalidSubscription(f"the subscription is not JSON: {error}") from None
         if not isinstance(raw, Mapping):

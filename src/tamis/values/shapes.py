@@ -20,6 +20,8 @@ EARTH_RADIUS_M = 6_371_008.8  # mean radius of the IUGG
 
 Ring = Sequence[tuple[float, float]]
 
+_FARTHEST = 1e100  # products of larger coordinates overflow, and points would lie on any side
+
 # The beginning of well-known text we read; a third (Z) or measured (M) coordinate is not.
 _WKT = re.compile(r"\s*(?:MULTI)?POLYGON\s*(?:\(|EMPTY)", re.IGNORECASE)
 
@@ -189,9 +191,13 @@ def _check_geometry(geometry: _Polygon | _MultiPolygon) -> _Polygon | _MultiPoly
         raise InvalidValue("the polygon is empty; give at least 3 points")
     if geometry.has_z:
         raise InvalidValue("the polygon has a third coordinate; give longitude and latitude only")
+    if any(part.is_empty for part in shapely.get_parts(geometry)):
+        raise InvalidValue("a part of the polygon is empty; leave it out")
     coordinates = shapely.get_coordinates(geometry)
     if not bool((abs(coordinates) < math.inf).all()):
         raise InvalidValue("the polygon has a coordinate that is not finite")
+    if bool((abs(coordinates) > _FARTHEST).any()):
+        raise InvalidValue(f"the polygon has a coordinate beyond {_FARTHEST:g}")
     if not geometry.is_valid:
         reason = shapely.is_valid_reason(geometry)
         raise InvalidValue(f"the polygon is not valid: {reason}; its rings must not cross")
