@@ -284,7 +284,7 @@ def mixed_case():
 def test_saved_and_mapped(tmp_path):
     constraints, events = mixed_case()
     block = SparseBlock.build(constraints)
-    assert block.bounds.low is constraints.low
+    assert block.bounds is constraints
     assert block.memory_bytes() == sum(
         array.nbytes for array in (*constraints, *NO_TESTS, *block.arrays().values())
     )

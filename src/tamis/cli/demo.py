@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tamis.bench.ads import generate_ads, generate_searches
 from tamis.cli.explaining import print_explanation
-from tamis.cli.terminal import BadInput
+from tamis.cli.terminal import BadInput, announce_first_use
 from tamis.index import Index
 from tamis.language import Explanation, evaluate, parse_filter, to_sql
 from tamis.model import Event, Subscription
@@ -40,6 +40,7 @@ _SHOWN = 5
 
 def run_demo(n_subscriptions: int, n_events: int, seed: int, as_json: bool) -> None:
     """Show both parts on stdout; progress on stderr if that is a terminal."""
+    announce_first_use()
     told, why = _paper()
     console = Console(quiet=as_json, highlight=False)
     _print_paper(console, told, why)

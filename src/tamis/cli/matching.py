@@ -20,7 +20,7 @@ from tamis.cli.reading import (
     subscriptions_in,
     unit_of,
 )
-from tamis.cli.terminal import BadInput, message_of, print_error
+from tamis.cli.terminal import BadInput, announce_first_use, message_of, print_error
 from tamis.cli.writing import STDOUT, Writer, opened_writer
 from tamis.errors import TamisError
 from tamis.index import Index
@@ -69,6 +69,7 @@ class MatchJob:
     def run(self) -> None:
         """Read, match, write; then say what was done."""
         self._check()
+        announce_first_use()
         with ExitStack() as stack:
             if self.rejects is not None:
                 self._rejected = stack.enter_context(self.rejects.open("w", encoding="utf-8"))

@@ -59,6 +59,15 @@ def print_error(message: str, word: str = "error", console: Console | None = Non
     (console or stderr_console()).print(said, soft_wrap=True, highlight=False)
 
 
+def announce_first_use() -> None:
+    """Say why the first run takes longer, if it is the first and somebody looks."""
+    from tamis.kernels.compiled import is_first_use
+
+    console = stderr_console()
+    if console.is_terminal and is_first_use():
+        console.print("[dim]first use: compiling, which takes about half a minute[/dim]")
+
+
 def stderr_console() -> Console:
     """A console on stderr."""
     from rich.console import Console

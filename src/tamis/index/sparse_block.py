@@ -16,7 +16,7 @@ from tamis.kernels.tests import NO_TESTS, Tests
 
 
 class SparseBlock(Block):
-    """Array behind a directory of groups, bits inside; ``own`` are the arrays of SparsePart."""
+    """Slots behind a directory of groups, bits inside; ``own`` are the arrays of SparsePart."""
 
     kind = "sparse"
     bounds: Constraints
@@ -37,7 +37,8 @@ class SparseBlock(Block):
         cls, constraints: Constraints, row_of_slot: Array = NO_ROWS, tests: Tests = NO_TESTS
     ) -> SparseBlock:
         """The block of slots that use at most ``sparse_build.MAX_COLUMNS`` columns."""
-        constraints = Constraints(*(np.ascontiguousarray(array) for array in constraints))
+        if not all(array.flags.c_contiguous for array in constraints):
+            constraints = Constraints(*map(np.ascontiguousarray, constraints))
         return cls(constraints, row_of_slot, tests, **build(constraints)._asdict())
 
     def candidates(self, vector: Vector, out: Array) -> int:
@@ -45,10 +46,7 @@ class SparseBlock(Block):
         return int(match_one(self._handle(), vector, out))
 
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
-        """Match the events from ``first`` on while ``out`` has room for all slots.
-
-        Writes ``out[offsets[first]:]`` and ``offsets[first + 1:]``; returns the next event.
-        """
+        """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
         return int(match_some(self._handle(), matrix, first, out, offsets))
 
     def arrays(self) -> Arrays:

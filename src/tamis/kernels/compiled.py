@@ -52,6 +52,11 @@ def cache_directory() -> Path:
     return base / "tamis" / f"kernels-{_hash_of_sources()}"
 
 
+def is_first_use() -> bool:
+    """Whether no kernel was compiled yet, so that the first calls take a while."""
+    return not any(cache_directory().glob("**/*.nbi"))
+
+
 def _hash_of_sources() -> str:
     digest = hashlib.blake2b(f"{numba.__version__}".encode(), digest_size=8)
     for source in sorted(Path(__file__).parent.glob("*.py")):
