@@ -8,6 +8,7 @@ from tamis.index.blocks import NO_ROWS, Array, Arrays, Block, ScanBlock
 from tamis.index.dense_block import DenseBlock
 from tamis.index.slot_table import SlotTable, boxes_of_constraints, constraints_of_boxes
 from tamis.index.sparse_block import SparseBlock
+from tamis.kernels.compiled import IS_COMPILED
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.sparse_build import MAX_COLUMNS
 from tamis.kernels.tests import NO_TESTS, Tests
@@ -64,7 +65,7 @@ def block_of(
 def _build(bounds: Constraints | Boxes, row_of_slot: Array, tests: Tests) -> Block:
     tests = tests if len(tests.operation) else NO_TESTS
     n_slots = len(bounds.bounds) if isinstance(bounds, Boxes) else len(bounds.start) - 1
-    if n_slots < FEW_SLOTS:
+    if n_slots < FEW_SLOTS or not IS_COMPILED:
         return ScanBlock(bounds, row_of_slot, tests)
     if isinstance(bounds, Boxes):
         return DenseBlock.build(bounds, row_of_slot, tests)

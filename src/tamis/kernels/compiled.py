@@ -19,6 +19,8 @@ import numpy.typing as npt
 from numba.core import config as untyped_config
 
 config: Any = untyped_config
+# With the compiler off (NUMBA_DISABLE_JIT) kernels run as Python, but for those that use addresses.
+IS_COMPILED = not config.DISABLE_JIT
 Array = npt.NDArray[Any]  # a comment says of what
 
 
