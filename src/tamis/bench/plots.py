@@ -142,12 +142,11 @@ _BARS = {
 
 def _draw_bars(axes: Any, series: dict[str, dict[str, float]]) -> None:
     workloads = sorted({workload for held in series.values() for workload in held})
-    width = 0.8 / len(_BARS)
-    for at, name in enumerate(_BARS):
-        held = series.get(name, {})
-        if not held:
-            continue
-        places = [workloads.index(w) + (at - (len(_BARS) - 1) / 2) * width for w in held]
+    shown = [name for name in _BARS if series.get(name)]
+    width = 0.8 / max(1, len(shown))
+    for at, name in enumerate(shown):
+        held = series[name]
+        places = [workloads.index(w) + (at - (len(shown) - 1) / 2) * width for w in held]
         axes.bar(places, list(held.values()), width * 0.92, label=name, color=_BARS[name])
     axes.set_yscale("log")
     axes.set_ylim(1, axes.get_ylim()[1] * 8)  # room for the legend
