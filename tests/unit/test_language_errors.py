@@ -208,3 +208,22 @@ def test_too_complex_says_size_and_cap() -> None:
     ) as caught:
         parse_sql("x" * 200_001)
     assert (caught.value.size, caught.value.cap) == (200_001, 100_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('{"and": [{"attribute": "x", "op": "is null"},\n  {"attribute": "x", "op": "~"}]}', 2, 28),
+        ('{"attribute": "x", "op": "between", "low": 1}', 1, 1),
+        ('{"not": {"or": [true,\n\n  {"attribute": "x", "op": "<", "value": "a"}]}}', 3, 3),
+        ('{"or": [ ]}', 1, 8),
+        ('{"or": [true, 5]}', 1, 15),
+        ('{"attribute": 5, "op": "="}', 1, 1),
+        ('{"attribute": "x", "op": "=", "value": 1, "extra": {"a": [1, "}"]}}', 1, 1),
+    ],
+)
+def test_place_of_a_mistake_in_json_text(text: str, line: int, column: int) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_filter(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value).splitlines()[-1].endswith("^")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, TamisError
+from tamis.language.json_places import offset_of
 from tamis.language.tree import (
     FALSE,
     MAX_DEPTH,
@@ -46,10 +47,13 @@ def parse_json_text(text: str) -> Filter:
         raise FilterTooComplex(
             "levels of nesting or more", MAX_DEPTH + 1, MAX_DEPTH, "flatten or split it"
         ) from None
+    except FilterSyntaxError as error:
+        offset = offset_of(text, error.path or "$")
+        raise FilterSyntaxError(error.problem, text=text, offset=offset, path=error.path) from None
     except FilterError:
         raise
     except ValueError as error:  # a repeated key, a number that is too large
-        raise FilterSyntaxError(f"not a filter: {error}", path="$") from None
+        raise FilterSyntaxError(f"not a filter: {error}", text=text, offset=0) from None
 
 
 def from_json(raw: Any) -> Filter:

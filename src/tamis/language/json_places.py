@@ -1,0 +1,58 @@
+"""Where in a JSON text a part of it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_STEP = re.compile(r"\.([a-z_]+)|\[(\d+)\]")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+
+
+def offset_of(text: str, path: str) -> int:
+    """The offset of what a path such as ``$.and[1].op`` names in valid JSON text.
+
+    >>> offset_of('{"and": [true, {"op": 5}]}', "$.and[1].op")
+    22
+    """
+    place = _skip_space(text, 0)
+    for key, number in _STEP.findall(path.removeprefix("$")):
+        inner = _value_of_key(text, place, key) if key else _item(text, place, int(number))
+        if inner is None:
+            break  # the part is missing: the object that lacks it is the place
+        place = inner
+    return place
+
+
+def _value_of_key(text: str, place: int, wanted: str) -> int | None:
+    """Where the value of a key starts in the object that starts at ``place``."""
+    place = _skip_space(text, place + 1)
+    while text[place] != "}":
+        key, after = _DECODER.raw_decode(text, place)
+        value = _skip_space(text, _skip_space(text, after) + 1)  # behind the colon
+        if key == wanted:
+            return value
+        place = _next(text, value)
+    return None
+
+
+def _item(text: str, place: int, wanted: int) -> int | None:
+    """Where an item starts in the array that starts at ``place``."""
+    place = _skip_space(text, place + 1)
+    for _ in range(wanted):
+        place = _next(text, place)
+    return place
+
+
+def _next(text: str, value: int) -> int:
+    """Where the next member starts, or the end of the whole, behind the value at ``value``."""
+    _, after = _DECODER.raw_decode(text, value)
+    after = _skip_space(text, after)
+    return _skip_space(text, after + 1) if text[after] == "," else after
+
+
+def _skip_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    assert found is not None
+    return found.end()
