@@ -1,7 +1,8 @@
 """Revision: a filter as a function of an event, for what the index cannot decide by numbers.
 
 This is the second phase of matching: the index finds candidates, and those it is not sure of
-are asked here. It is written apart from the oracle, which it is tested against.
+are asked here. The evaluation is written apart from the oracle, which it is tested against; what
+a text spells, whether ranges meet, and distances are the values' own functions, which both use.
 """
 
 from __future__ import annotations
