@@ -476,6 +476,37 @@ def test_an_interrupt_ends_with_130_and_leaves_no_file(run: Callable[..., Any]) 
     assert list(Path().glob("*out.parquet*")) == []
 
 
+LOSES_AN_INTERRUPT = """
+import ctypes, os, signal, sys, time
+from tamis.cli.terminal import exit_codes
+import typer
+
+def job():
+    with exit_codes():
+        drop = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(60))
+        drop()
+        print("dropped", flush=True)
+        sys.stdin.read()
+
+typer.run(job)
+"""
+
+
+def test_an_interrupt_that_python_drops_is_sent_again(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LOSES_AN_INTERRUPT],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as running:  # fmt: skip
+        try:
+            assert running.wait(30) == 130
+            assert running.stdout is not None
+            assert running.stderr is not None
+            assert running.stdout.read() == b"dropped\n"
+            assert running.stderr.read() == b""
+        finally:
+            running.kill()
+
+
 # -- the documentation
 
 

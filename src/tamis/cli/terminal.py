@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -28,7 +30,8 @@ class BadInput(TamisError):
 def exit_codes() -> Iterator[None]:
     """Turn failures into a message on stderr and an exit code; no traceback."""
     try:
-        yield
+        with _lost_interrupts_repeated():
+            yield
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()
@@ -41,6 +44,33 @@ def exit_codes() -> Iterator[None]:
     except OSError as error:
         print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         raise typer.Exit(BAD_INPUT) from None
+
+
+@contextmanager
+def _lost_interrupts_repeated() -> Iterator[None]:
+    """Send an interrupt again that Python had to drop.
+
+    One that falls into a callback from C (the compiler has some, and its calls are long) cannot
+    be raised there: Python reports it as unraisable and goes on as if nobody had asked to stop.
+    """
+    before = sys.unraisablehook
+
+    def notice(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_type is not KeyboardInterrupt:
+            before(lost)
+            return
+        # Not from here, where it would be lost as well; to the main thread, which may be reading.
+        main = threading.main_thread().ident
+        assert main is not None
+        again = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = notice
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def message_of(error: BaseException) -> str:
