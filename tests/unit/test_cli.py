@@ -481,20 +481,21 @@ import ctypes, os, signal, sys, time
 from tamis.cli.terminal import exit_codes
 import typer
 
-def job():
+def job(then: str):
     with exit_codes():
         drop = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(60))
         drop()
         print("dropped", flush=True)
-        sys.stdin.read()
+        sys.stdin.read() if then == "read" else 1 / 0
 
 typer.run(job)
 """
 
 
-def test_an_interrupt_that_python_drops_is_sent_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("then", ["read", "fail"])
+def test_an_interrupt_that_python_drops_still_ends_the_command(then: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", LOSES_AN_INTERRUPT],
+        [sys.executable, "-c", LOSES_AN_INTERRUPT, then],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as running:  # fmt: skip
         try:

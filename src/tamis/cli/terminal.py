@@ -51,14 +51,18 @@ def _lost_interrupts_repeated() -> Iterator[None]:
     """Send an interrupt again that Python had to drop.
 
     One that falls into a callback from C (the compiler has some, and its calls are long) cannot
-    be raised there: Python reports it as unraisable and goes on as if nobody had asked to stop.
+    be raised there: Python reports it as unraisable and goes on as if nobody had asked to stop,
+    or the compiler fails for want of what the callback was to do.
     """
     before = sys.unraisablehook
+    was_lost = False
 
     def notice(lost: sys.UnraisableHookArgs) -> None:
         if lost.exc_type is not KeyboardInterrupt:
             before(lost)
             return
+        nonlocal was_lost
+        was_lost = True
         # Not from here, where it would be lost as well; to the main thread, which may be reading.
         main = threading.main_thread().ident
         assert main is not None
@@ -69,6 +73,10 @@ def _lost_interrupts_repeated() -> Iterator[None]:
     sys.unraisablehook = notice
     try:
         yield
+    except Exception:
+        if was_lost:
+            raise KeyboardInterrupt from None
+        raise
     finally:
         sys.unraisablehook = before
 
