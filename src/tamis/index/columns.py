@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.index.spelling import micros_spelt, number_spelt
 from tamis.index.texts import Texts
-from tamis.values import Attributes, Point, Range, Value, numeric_text, parse_timestamp
+from tamis.values import Attributes, Point, Range, Value
 
 Vector = npt.NDArray[np.float64]
 
@@ -275,14 +276,13 @@ def _put_text(lanes: _Lanes, text: str, vector: Vector) -> bool:
     if columns[TEXT] >= 0:
         vector[columns[TEXT]] = lanes.codes.number_of(text)
     if columns[NUMBER] >= 0:
-        number = numeric_text(text)
+        number = number_spelt(text)
         if number is not None:
             vector[columns[NUMBER]] = number
             exact = is_exact(number)
     if columns[TIME] >= 0:
-        moment = parse_timestamp(text)
-        if moment is not None:
-            micros = micros_of(moment)
+        micros = micros_spelt(text)
+        if micros is not None:
             vector[columns[TIME]] = micros
             exact = exact and is_exact(micros)
     for length, (column, codes) in lanes.prefixes.items():

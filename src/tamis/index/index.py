@@ -28,9 +28,8 @@ from tamis.index.slots import Slot, sharing_key, slots_of
 from tamis.index.statistics import N_SHOWN, Observer, blocks_of, broadest, count_unbounded
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
-from tamis.language.evaluate import HasAttributes, attributes_of
 from tamis.model import Schema, Subscription, attributes_of_batch
-from tamis.values import Attributes
+from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one
 

@@ -1,16 +1,19 @@
 """Revision: a filter as a function of an event, for what the index cannot decide by numbers.
 
 This is the second phase of matching: the index finds candidates, and those it is not sure of
-are asked here. The evaluation is written apart from the oracle, which it is tested against; what
-a text spells, whether ranges meet, and distances are the values' own functions, which both use.
+are asked here. It is written apart from the oracle, which it is tested against; both take only
+the distance of two points from ``tamis.values``, as its formula is what the distance means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from tamis.index.columns import micros_of
+from tamis.index.polygons import Inside
+from tamis.index.spelling import micros_spelt, number_spelt
 from tamis.language import Filter
 from tamis.language.tree import (
     And,
@@ -28,10 +31,12 @@ from tamis.language.tree import (
     Present,
     Within,
 )
-from tamis.values import Attributes, Point, Range, Value, distance_m, numeric_text, parse_timestamp
+from tamis.values import Attributes, Point, Range, Value, distance_m
 
 Check = Callable[[Attributes], bool]
 _ValueCheck = Callable[[Any], bool]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def check_of(node: Filter) -> Check:
@@ -67,8 +72,8 @@ def _value_check(node: Predicate) -> _ValueCheck:
     if isinstance(node, Prefix):
         return lambda value: isinstance(value, str) and value[: len(node.prefix)] == node.prefix
     if isinstance(node, Within):
-        contains = node.polygon.contains
-        return lambda value: isinstance(value, Point) and contains(value)
+        inside = Inside(node.polygon)
+        return lambda value: isinstance(value, Point) and inside(value)
     if isinstance(node, InBox):
         return _in_box(node)
     assert isinstance(node, Near)
@@ -76,52 +81,75 @@ def _value_check(node: Predicate) -> _ValueCheck:
 
 
 def _reader_like(value: Value) -> Callable[[Any], Any]:
-    """What a value of an event is, seen as the kind of another: itself, or None if it is not."""
+    """What a value of an event is, seen as the kind of another, or None if it is not.
+
+    Timestamps are seen as microseconds, so that one order serves them and numbers.
+    """
     if isinstance(value, datetime):
         return lambda held: (
-            held if isinstance(held, datetime)
-            else parse_timestamp(held) if isinstance(held, str) else None
+            micros_of(held) if isinstance(held, datetime)
+            else micros_spelt(held) if isinstance(held, str) else None
         )  # fmt: skip
     if isinstance(value, bool | str | Point):
         kind = type(value)
         return lambda held: held if type(held) is kind else None
     return lambda held: (
-        numeric_text(held) if isinstance(held, str)
+        number_spelt(held) if isinstance(held, str)
         else held if type(held) in (int, float) else None
     )  # fmt: skip
 
 
 def _equal_to(wanted: Value) -> _ValueCheck:
     read = _reader_like(wanted)
-    return lambda held: (seen := read(held)) is not None and bool(seen == wanted)
+    itself = read(wanted)
+    return lambda held: (seen := read(held)) is not None and bool(seen == itself)
 
 
 def _different_from(wanted: Value) -> _ValueCheck:
     read = _reader_like(wanted)
-    return lambda held: (seen := read(held)) is not None and bool(seen != wanted)
+    itself = read(wanted)
+    return lambda held: (seen := read(held)) is not None and bool(seen != itself)
+
+
+# A border with how far it leans inward, so that borders compare as pairs: (3, 1) is the low
+# border of what lies above 3, (3, 0) that of what starts at 3, (3, -1) the high border below 3.
+_Border = tuple[Any, int]
+
+
+def _borders(held: Range) -> tuple[_Border | None, _Border | None]:
+    low, high = (
+        micros_of(border) if isinstance(border, datetime) else border
+        for border in (held.low, held.high)
+    )
+    return (
+        None if low is None else (low, int(held.low_open)),
+        None if high is None else (high, -int(held.high_open)),
+    )
 
 
 def _inside(wanted: Range) -> _ValueCheck:
-    border = wanted.low if wanted.low is not None else wanted.high
-    read = _reader_like(0 if border is None else border)
-    above = _bounded(wanted.low, wanted.low_open, 1)
-    below = _bounded(wanted.high, wanted.high_open, -1)
+    is_of_time = isinstance(wanted.low, datetime) or isinstance(wanted.high, datetime)
+    read = _reader_like(_EPOCH if is_of_time else 0)
+    low, high = _borders(wanted)
+    is_empty = low is not None and high is not None and low > high
 
     def check(held: Any) -> bool:
         if isinstance(held, Range):
-            return wanted.intersects(held)
-        seen = read(held)
-        return seen is not None and above(seen) and below(seen)
+            if is_of_time != (isinstance(held.low, datetime) or isinstance(held.high, datetime)):
+                return False
+            first, last = _borders(held)
+        else:
+            seen = read(held)
+            if seen is None:
+                return False
+            first = last = (seen, 0)
+        return not (
+            is_empty
+            or (low is not None and last is not None and low > last)
+            or (high is not None and first is not None and first > high)
+        )
 
     return check
-
-
-def _bounded(border: Any, is_open: bool, sign: int) -> _ValueCheck:
-    if border is None:
-        return lambda seen: True
-    if sign > 0:
-        return (lambda seen: seen > border) if is_open else (lambda seen: seen >= border)
-    return (lambda seen: seen < border) if is_open else (lambda seen: seen <= border)
 
 
 def _in_box(node: InBox) -> _ValueCheck:

@@ -32,6 +32,7 @@ from tamis.index.columns import (
     is_exact,
     micros_of,
 )
+from tamis.index.polygons import edges_of
 from tamis.kernels.tests import (
     ASK,
     DIFFERS,
@@ -307,13 +308,7 @@ def _require_shape(slot: Slot, predicate: Predicate, columns: Columns) -> None:
 def _test_shape(slot: Slot, predicate: Within | Near, columns: Columns, negated: int) -> None:
     lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
     if isinstance(predicate, Within):
-        edges = [
-            coordinate
-            for part in predicate.polygon.rings
-            for ring in part
-            for (x1, y1), (x2, y2) in itertools.pairwise(ring)
-            for coordinate in (x1, y1, x2, y2)
-        ]
+        edges = edges_of(predicate.polygon)
         slot.test_list(IN_POLYGON | negated, lon, [float(lat), *edges])
         return
     center_lon, center_lat = math.radians(predicate.center.lon), math.radians(predicate.center.lat)

@@ -71,7 +71,7 @@ def _is_near(lon, lat, lists, first):
 
 
 @kernel
-def _is_in_polygon(x, y, lists, first, last):
+def is_in_polygon(x, y, lists, first, last):
     """Whether a point is inside, by the crossings of a ray to the right; UNDECIDED on a border.
 
     Even-odd over the edges ``lists[first:last]`` of all rings, which serves holes and several
@@ -111,7 +111,7 @@ def _verdict(tests, t, operation, vector):
     other = vector[int(tests.lists[first])]
     if operation == IS_NEAR:
         return _is_near(value, other, tests.lists, first)
-    return _is_in_polygon(value, other, tests.lists, first + 1, last)
+    return is_in_polygon(value, other, tests.lists, first + 1, last)
 
 
 @kernel

@@ -7,9 +7,8 @@ The meaning it implements is written down in docs/filter-language.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from tamis.errors import InvalidEvent
 from tamis.language.tree import (
     And,
     Equals,
@@ -27,16 +26,16 @@ from tamis.language.tree import (
     Present,
     Within,
 )
-from tamis.values import Attributes, Point, Value, as_attributes, covers, distance_m
+from tamis.values import (
+    Attributes,
+    HasAttributes,
+    Point,
+    Value,
+    attributes_of,
+    covers,
+    distance_m,
+)
 from tamis.values.coverage import as_bound
-
-
-class HasAttributes(Protocol):
-    """Anything with checked attributes: an Event."""
-
-    @property
-    def attributes(self) -> Attributes:
-        """Each name with its values."""
 
 
 def evaluate(node: Filter, event: HasAttributes | Mapping[str, Any]) -> bool:
@@ -52,17 +51,6 @@ def evaluate(node: Filter, event: HasAttributes | Mapping[str, Any]) -> bool:
     False
     """
     return accepts(node, attributes_of(event))
-
-
-def attributes_of(event: HasAttributes | Mapping[str, Any]) -> Attributes:
-    """The checked attributes of an Event, or of a mapping."""
-    if isinstance(event, Mapping):
-        return as_attributes(event)
-    if not hasattr(event, "attributes"):
-        raise InvalidEvent(
-            f"{type(event).__name__} is not an event; expected an Event or a dict of attributes"
-        )
-    return event.attributes
 
 
 def accepts(node: Filter, attributes: Attributes) -> bool:

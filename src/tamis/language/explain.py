@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tamis.language.evaluate import HasAttributes, accepts, attributes_of, satisfies
+from tamis.language.evaluate import accepts, satisfies
 from tamis.language.sql_writer import attribute_text, to_sql, value_text
 from tamis.language.tree import (
     And,
@@ -18,7 +18,16 @@ from tamis.language.tree import (
     Or,
     Predicate,
 )
-from tamis.values import Attributes, Point, Polygon, Range, Value, distance_m
+from tamis.values import (
+    Attributes,
+    HasAttributes,
+    Point,
+    Polygon,
+    Range,
+    Value,
+    attributes_of,
+    distance_m,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InvalidEvent, TamisError
-from tamis.language.evaluate import attributes_of
 from tamis.model.event_arrow import EventColumns, events_from_arrow, rows_of, values_of
-from tamis.values import Attributes
+from tamis.values import Attributes, attributes_of
 
 
 def attributes_of_batch(events: Any) -> list[Attributes]:

@@ -1,6 +1,6 @@
 """The values an attribute may hold, and what it means for one to cover another."""
 
-from tamis.values.attributes import Attributes, as_attributes
+from tamis.values.attributes import Attributes, HasAttributes, as_attributes, attributes_of
 from tamis.values.coverage import covers
 from tamis.values.encoding import value_from_json, value_to_json
 from tamis.values.kinds import Kind, Value, check_value, kind_of
@@ -12,6 +12,7 @@ from tamis.values.timestamps import as_timestamp, parse_timestamp, timestamp_tex
 
 __all__ = [
     "Attributes",
+    "HasAttributes",
     "Kind",
     "Number",
     "Point",
@@ -20,6 +21,7 @@ __all__ = [
     "Value",
     "as_attributes",
     "as_timestamp",
+    "attributes_of",
     "check_integer",
     "check_value",
     "covers",

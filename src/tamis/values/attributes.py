@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from tamis.errors import InvalidValue
+from tamis.errors import InvalidEvent, InvalidValue
 from tamis.values.encoding import is_json_value, value_from_json
 from tamis.values.kinds import Value, check_value
 from tamis.values.ranges import Range
@@ -15,6 +15,25 @@ from tamis.values.ranges import Range
 Attributes = dict[str, tuple[Value, ...]]
 
 _MAX_NESTING = 32
+
+
+class HasAttributes(Protocol):
+    """Anything with checked attributes: an Event."""
+
+    @property
+    def attributes(self) -> Attributes:
+        """Each name with its values."""
+
+
+def attributes_of(event: HasAttributes | Mapping[str, Any]) -> Attributes:
+    """The checked attributes of an Event, or of a mapping."""
+    if isinstance(event, Mapping):
+        return as_attributes(event)
+    if not hasattr(event, "attributes"):
+        raise InvalidEvent(
+            f"{type(event).__name__} is not an event; expected an Event or a dict of attributes"
+        )
+    return event.attributes
 
 
 def as_attributes(raw: Mapping[str, Any]) -> Attributes:

@@ -7,10 +7,12 @@ from datetime import UTC, date, datetime
 
 from tamis.errors import InvalidValue
 
-# RFC 3339, also as a date alone or without an offset.
+# RFC 3339, also as a date alone or without an offset. Hours and the minutes of an offset are
+# bounded here, as Python reads 24:00 and +01:99 too.
+_HOUR, _MINUTE = r"(?:[01]\d|2[0-3])", r"[0-5]\d"
 _RFC3339 = re.compile(
     r"\d{4}-\d{2}-\d{2}"
-    r"(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d{2}:\d{2})?)?",
+    rf"(?:[Tt ]{_HOUR}:{_MINUTE}(?::\d{{2}}(?:\.\d{{1,6}})?)?(?:[Zz]|[+-]{_HOUR}:{_MINUTE})?)?",
     re.ASCII,
 )
 
