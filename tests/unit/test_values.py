@@ -246,6 +246,12 @@ def test_polygons_with_an_empty_part_or_far_beyond_the_plane_are_refused() -> No
         Polygon([(-1e200, -1e200), (1e200, -1e200), (0, 1e200)])
 
 
+def test_coordinates_all_but_zero_are_zero() -> None:
+    triangle = Polygon([(1e-200, 0), (1, 0), (0, 1)])
+    assert triangle.rings == Polygon.from_wkt("POLYGON ((0 -1e-200, 1 0, 0 1, 0 -1e-200))").rings
+    assert (Point(1e-200, -1e-101), Point(1e-99, 0).lon) == (Point(0, 0), 1e-99)
+
+
 def test_polygon_reads_back_exactly() -> None:
     polygon = Polygon([(0.1, 0.2), (1 / 3, 1e-7), (-2.5, 123456789.123456789)])
     assert Polygon.from_wkt(polygon.to_wkt()) == polygon
