@@ -15,11 +15,15 @@ import typer
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.console import Console
 
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a reader such as `head` makes of any Unix tool
+
+_COMPILER = ("llvmlite.", "numba.core.codegen", "numba.core.caching")
 
 
 class BadInput(TamisError):
@@ -30,7 +34,7 @@ class BadInput(TamisError):
 def exit_codes() -> Iterator[None]:
     """Turn failures into a message on stderr and an exit code; no traceback."""
     try:
-        with _lost_interrupts_repeated():
+        with _interrupts_outside_the_compiler():
             yield
         sys.stdout.flush()
     except BrokenPipeError:
@@ -47,38 +51,42 @@ def exit_codes() -> Iterator[None]:
 
 
 @contextmanager
-def _lost_interrupts_repeated() -> Iterator[None]:
-    """Send an interrupt again that Python had to drop.
+def _interrupts_outside_the_compiler() -> Iterator[None]:
+    """Let an interrupt wait while LLVM is at work.
 
-    One that falls into a callback from C (the compiler has some, and its calls are long) cannot
-    be raised there: Python reports it as unraisable and goes on as if nobody had asked to stop,
-    or the compiler fails for want of what the callback was to do.
+    One that falls into a callback from LLVM cannot be raised there: Python drops it and goes on as
+    if nobody had asked to stop, or the compiler fails or crashes, as its work was left half done.
     """
-    before = sys.unraisablehook
-    was_lost = False
+    pending: threading.Timer | None = None
 
-    def notice(lost: sys.UnraisableHookArgs) -> None:
-        if lost.exc_type is not KeyboardInterrupt:
-            before(lost)
-            return
-        nonlocal was_lost
-        was_lost = True
-        # Not from here, where it would be lost as well; to the main thread, which may be reading.
-        main = threading.main_thread().ident
-        assert main is not None
-        again = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
-        again.daemon = True
-        again.start()
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        nonlocal pending
+        if not _is_compiling(frame):
+            raise KeyboardInterrupt
+        if pending is None or not pending.is_alive():
+            main = threading.main_thread().ident
+            pending = threading.Timer(0.05, signal.pthread_kill, (main, signum))
+            pending.daemon = True
+            pending.start()
 
-    sys.unraisablehook = notice
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except Exception:
-        if was_lost:
-            raise KeyboardInterrupt from None
-        raise
     finally:
-        sys.unraisablehook = before
+        if pending is not None:
+            pending.cancel()
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_compiling(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(_COMPILER):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def message_of(error: BaseException) -> str:
