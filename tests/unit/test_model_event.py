@@ -232,6 +232,7 @@ def test_binary_data_is_the_payload() -> None:
         {"data_base64": "aGk="},
         {"time": "yesterday"},
         {"tenant": {"a": object()}},
+        {"data": {"price": 1, "ce.type": "mine"}},
     ],
 )
 def test_bad_cloudevents_are_refused(changes: dict[str, Any]) -> None:

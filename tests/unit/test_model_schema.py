@@ -6,9 +6,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from tamis import Range, Schema, parse_filter
+from tamis import Index, Range, Schema, Subscription, parse_filter
 from tamis.errors import InvalidSchema, SchemaViolation
 from tamis.model import Attribute, Kind
 from tamis.values import as_attributes
@@ -110,3 +111,67 @@ def test_events_that_break_the_promise_are_refused() -> None:
     for held in ({"a": [1, 2]}, {"a": Range(1, 2)}, {"r": [Range(1, 2), Range(3, 4)]}):
         with pytest.raises(SchemaViolation):
             schema.check_event(as_attributes(held))
+
+
+DOMAINS = Schema(
+    {
+        "price": {"kind": "number", "low": 0, "high": 100, "single": False},
+        "posted": {"kind": "timestamp", "low": {"$timestamp": "2026-01-01"}},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_allowed"),
+    [
+        ("price >= 100", True),
+        ("price > 100", False),
+        ("price < 0", False),
+        ("price = -1", False),
+        ("price IN (-1, 5)", True),
+        ("price IN (-1, 101)", False),
+        ("price != -1", True),
+        ("price IS NULL", True),
+        ("posted < TIMESTAMP '2026-01-01T00:00:00Z'", False),
+        ("posted <= TIMESTAMP '2026-01-01T00:00:00Z'", True),
+    ],
+)
+def test_filters_out_of_the_domain_are_refused(text: str, is_allowed: bool) -> None:
+    node = parse_filter(text)
+    if is_allowed:
+        DOMAINS.check_filter(node)
+    else:
+        with pytest.raises(SchemaViolation, match="lies within"):
+            DOMAINS.check_filter(node)
+
+
+@pytest.mark.parametrize(
+    ("held", "is_allowed"),
+    [
+        ({"price": [0, 100]}, True),
+        ({"price": [5, 100.5]}, False),
+        ({"price": "-1"}, False),
+        ({"price": "cheap"}, True),
+        ({"price": True}, True),
+        ({"posted": "2025-12-31"}, False),
+        ({"posted": datetime(2026, 1, 1, tzinfo=UTC)}, True),
+    ],
+)
+def test_values_out_of_the_domain_are_refused(held: dict[str, Any], is_allowed: bool) -> None:
+    index = Index(DOMAINS)
+    index.add(Subscription("a", "price <= 100 OR posted IS NOT NULL"))
+    if is_allowed:
+        index.match(held)
+    else:
+        with pytest.raises(SchemaViolation, match="lies outside"):
+            index.match(held)
+
+
+def test_columns_out_of_the_domain_are_refused() -> None:
+    index = Index(DOMAINS)
+    index.add(Subscription("a", "price <= 100"))
+    index.add(Subscription("b", "posted >= TIMESTAMP '2026-01-02T00:00:00Z'"))
+    assert list(index.match_batch(pa.table({"price": [1.5, None, 100]}))) == [["a"], [], ["a"]]
+    for column in ({"price": [1, 101]}, {"price": [-0.5]}, {"posted": [datetime(2025, 1, 1)]}):
+        with pytest.raises(SchemaViolation, match="lies outside"):
+            index.match_batch(pa.table(column))

@@ -21,7 +21,7 @@ from tamis.index.columns import NUMBER, Columns, Encoded
 from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
-from tamis.index.matrix import Matrix, matrix_of
+from tamis.index.matrix import Matrix, is_in_domains, matrix_of
 from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
 from tamis.index.slots import Slot, sharing_key, slots_of
@@ -333,7 +333,11 @@ class Index:
                 vectors.append(vector)
             # Their lengths differ where a column was added meanwhile.
             return np.stack(vectors) if len(set(map(len, vectors))) == 1 else None
-        return matrix_of(events, self._columns)
+        matrix = matrix_of(events, self._columns)
+        if matrix is None or self.schema is None:
+            return matrix
+        # Otherwise event by event, which says what is wrong.
+        return matrix if is_in_domains(matrix, self._columns, self.schema) else None
 
     def _gathered(self, state: State, found: list[npt.NDArray[np.int32]]) -> MatchSet:
         offsets = np.zeros(len(found) + 1, dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.index.columns import BOOLEAN, NUMBER, PRESENT, Columns
+from tamis.index.columns import BOOLEAN, NUMBER, PRESENT, TIME, Columns, micros_of
+from tamis.model import Schema
 from tamis.model.event_arrow import EventColumns
 from tamis.values import check_value
 
@@ -36,6 +38,27 @@ def matrix_of(events: Any, columns: Columns) -> Matrix | None:
             return _encode(arrays, lengths.copy().pop(), columns)
         except IndexError:  # a column was added meanwhile
             continue
+
+
+def is_in_domains(matrix: Matrix, columns: Columns, schema: Schema) -> bool:
+    """Whether no column that is asked for has a value out of the schema's domain."""
+    for name, known in schema.attributes.items():
+        domain = known.domain
+        column = -1
+        if domain is not None:
+            column = columns.known(name, TIME if domain.is_of_timestamps else NUMBER)
+        if domain is None or column < 0:
+            continue
+        low, high = (
+            micros_of(border) if isinstance(border, datetime) else border
+            for border in (domain.low, domain.high)
+        )
+        held = matrix[:, column]
+        if low is not None and bool((held < low).any()):
+            return False
+        if high is not None and bool((held > high).any()):
+            return False
+    return True
 
 
 def _encode(arrays: dict[str, Any], n_events: int, columns: Columns) -> Matrix | None:

@@ -159,6 +159,11 @@ class Event:
             )
         inner = data if isinstance(data.get("attributes"), Mapping) else {"attributes": data}
         context = {f"ce.{k}": v for k, v in raw.items() if k not in _CLOUD_FRAME and v is not None}
+        if taken := [name for name in context if name in inner["attributes"]]:
+            raise InvalidEvent(
+                f"CloudEvent {raw['id']!r}: its data has an attribute {taken[0]!r}, which is the "
+                "name of its context; rename it in the data"
+            )
         attributes = {**inner["attributes"], **context}
         return _from_envelope(
             {"time": raw.get("time"), **inner, "id": raw["id"], "attributes": attributes}, ""

@@ -22,7 +22,16 @@ from tamis.language.tree import (
     Prefix,
     Within,
 )
-from tamis.values import Attributes, Kind, Range, value_from_json, value_to_json
+from tamis.values import (
+    Attributes,
+    Kind,
+    Range,
+    Value,
+    covers,
+    value_from_json,
+    value_to_json,
+)
+from tamis.values.coverage import as_bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +97,7 @@ class Schema:
         return known is not None and known.is_single and known.kind is not Kind.RANGE
 
     def check_filter(self, node: Filter) -> None:
-        """Raise SchemaViolation if a predicate cannot hold for the kind of its attribute."""
+        """Raise SchemaViolation if a predicate cannot hold for its attribute's kind or domain."""
         for predicate in _predicates(node):
             known = self.attributes.get(predicate.attribute)
             if known is None:
@@ -99,22 +108,22 @@ class Schema:
                     f"{predicate!r} never holds: the schema says {predicate.attribute!r} is "
                     f"{known.kind.value}, the predicate is for {_listed(wanted)}"
                 )
+            if known.domain is not None and not _meets(predicate, known.domain):
+                raise SchemaViolation(
+                    f"{predicate!r} never holds: the schema says {predicate.attribute!r} lies "
+                    f"within {_shown(known.domain)}"
+                )
 
     def check_event(self, attributes: Attributes) -> None:
-        """Raise SchemaViolation if a single-valued attribute has several values, or a range."""
+        """Raise SchemaViolation if an attribute has too many values, or one out of its domain."""
         for name, values in attributes.items():
             known = self.attributes.get(name)
-            if known is None or not known.is_single:
+            if known is None:
                 continue
-            if len(values) > 1:
-                raise SchemaViolation(
-                    f"attribute {name!r} has {len(values)} values; the schema says it has one "
-                    '(declare it with "single": false)'
-                )
-            if isinstance(values[0], Range) and known.kind is not Kind.RANGE:
-                raise SchemaViolation(
-                    f"attribute {name!r} is a range; the schema says it is {known.kind.value}"
-                )
+            if known.is_single:
+                _check_single(name, known, values)
+            if known.domain is not None:
+                _check_domain(name, known.domain, values)
 
     def to_json(self) -> dict[str, Any]:
         """The schema as a JSON object."""
@@ -144,6 +153,50 @@ def _domain(name: str, kind: Kind, low: Any, high: Any) -> Range | None:
             f"{kind.value}"
         )
     return domain
+
+
+def _check_single(name: str, known: Attribute, values: tuple[Value, ...]) -> None:
+    if len(values) > 1:
+        raise SchemaViolation(
+            f"attribute {name!r} has {len(values)} values; the schema says it has one "
+            '(declare it with "single": false)'
+        )
+    if isinstance(values[0], Range) and known.kind is not Kind.RANGE:
+        raise SchemaViolation(
+            f"attribute {name!r} is a range; the schema says it is {known.kind.value}"
+        )
+
+
+def _check_domain(name: str, domain: Range, values: tuple[Value, ...]) -> None:
+    """A value of another kind satisfies nothing and is let be; one of this kind must be inside."""
+    border = domain.low if domain.low is not None else domain.high
+    assert border is not None
+    for value in values:
+        if isinstance(value, Range):
+            is_of_its_kind = value.is_of_timestamps == domain.is_of_timestamps
+        else:
+            is_of_its_kind = as_bound(value, like=border) is not None
+        if is_of_its_kind and not covers(domain, value):
+            raise SchemaViolation(
+                f"attribute {name!r}: {value!r} lies outside {_shown(domain)}, which the schema "
+                "says it is within"
+            )
+
+
+def _meets(predicate: Predicate, domain: Range) -> bool:
+    if isinstance(predicate, InRange):
+        return domain.intersects(predicate.range)
+    if isinstance(predicate, Equals):
+        return covers(domain, predicate.value)
+    if isinstance(predicate, In):
+        return any(covers(domain, value) for value in predicate.values)
+    return True
+
+
+def _shown(domain: Range) -> str:
+    low = "-∞" if domain.low is None else domain.low
+    high = "∞" if domain.high is None else domain.high
+    return f"[{low}, {high}]"
 
 
 def _predicates(node: Filter) -> Iterator[Predicate]:
