@@ -27,7 +27,7 @@ demo: $(STAMP) ## the car-ad example, then a few thousand subscriptions (ARGS=..
 	@$(BIN)/tamis demo $(ARGS)
 
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 	@$(MAKE) --no-print-directory test-plain
 
 # The same kernels as plain Python: what Numba makes of them is checked against what they say.
