@@ -344,7 +344,7 @@ class Index:
     def _match_set(
         self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> MatchSet:
-        return MatchSet(offsets, rows, state.rows.priority, self._ids.texts_of)
+        return MatchSet(offsets, rows, state.rows.priority, self._ids)
 
     def _asker(self, attributes: Callable[[], Attributes]) -> Callable[[int], bool]:
         """Whether the filter of a leader accepts the event of these attributes."""
