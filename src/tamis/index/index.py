@@ -138,6 +138,16 @@ class Index:
             return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
         return self._match_set(state, *match_matrix(state, matrix, match_one))
 
+    def deliveries(self) -> list[tuple[str, dict[str, Any]]]:
+        """The owner and the delivery settings of every row, in the order of ``MatchSet.rows``.
+
+        >>> index = Index()
+        >>> index.add(Subscription("s1", "x < 1", owner="zoe", delivery={"schedule": "immediate"}))
+        >>> index.deliveries()
+        [('zoe', {'schedule': 'immediate'})]
+        """
+        return [self._archive.delivery(row) for row in range(self._engine.state.n_rows)]
+
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or does not, clause by clause."""
         return explain(self[id].condition, event)

@@ -58,7 +58,12 @@ class Layer:
 
 def settings_of(subscriptions: Iterable[Subscription]) -> pa.Table:
     """The settings of subscriptions, in their order."""
-    pairs = [(one.owner, schedule_text(one.delivery)) for one in subscriptions]
+    return settings_table((one.owner, one.delivery) for one in subscriptions)
+
+
+def settings_table(deliveries: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
+    """The settings of subscriptions, from their owners and delivery settings."""
+    pairs = [(owner, schedule_text(delivery)) for owner, delivery in deliveries]
     owners, schedules = zip(*pairs, strict=True) if pairs else ((), ())
     columns = [pa.array(texts, pa.string()).dictionary_encode() for texts in (owners, schedules)]
     return pa.table(columns, schema=_SETTINGS)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.errors import InvalidSubscription, TamisError
 from tamis.index import Index
 from tamis.model import Subscription
-from tamis.spark.layers import n_bytes_of
+from tamis.spark.layers import n_bytes_of, settings_table, write_layer
 from tamis.spark.snapshots import SnapshotStore, write_subscriptions
 from tamis.spark.versions import TokenPlace, Version
 from tamis.values import load_json
@@ -79,6 +79,29 @@ def build(store: SnapshotStore, subscriptions: DataFrame) -> Version:
     return store.publish(
         (places.get(token, TokenPlace(None)) for token in range(store.n_tokens)), sequence=0
     )
+
+
+def load(
+    spark: SparkSession, path: Path, subscriptions: Any, n_tokens: int | None = None
+) -> SnapshotStore:
+    """A store whose first version holds these subscriptions; as it is where it has versions."""
+    is_frame = hasattr(subscriptions, "mapInArrow")
+    if subscriptions is not None and not is_frame:
+        n_tokens = 1  # an index cannot be taken apart
+    store = SnapshotStore(path, n_tokens)
+    if store.latest() is not None:
+        return store
+    if subscriptions is None:
+        store.apply({}, sequence=0)
+    elif is_frame:
+        build(store, subscriptions)
+    else:
+        given = subscriptions
+        index = given if isinstance(given, Index) else Index.open(given)
+        layer = store.new_layer(0, "base")
+        write_layer(layer, index, settings_table(index.deliveries()))
+        store.publish([TokenPlace(str(layer))], sequence=0)
+    return store
 
 
 def subscription_of(row: dict[str, Any]) -> Subscription:

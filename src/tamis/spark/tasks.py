@@ -63,6 +63,11 @@ class Matcher:
         self._shard = 0
         self._slice = _FIRST_SLICE
 
+    @property
+    def is_first_shard(self) -> bool:
+        """Whether this task reports on the events, of which every shard sees all."""
+        return self._shard == 0
+
     def match(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Slice]:
         """Everything that matches; rows nobody can read are gathered in ``dead``."""
         for whole in batches:
@@ -90,7 +95,7 @@ class Matcher:
         assert self.opened is not None and self._reader is not None
         events = self._reader.read(batch)
         self.n_events += len(events)
-        if self._shard == 0:  # every shard sees every event; one of them reports
+        if self.is_first_shard:
             self.dead += [(reason, row_as_json(batch, row)) for row, reason in events.dead]
         if not len(events):
             return
