@@ -12,6 +12,7 @@
     ├── DuplicateSubscription   an id that is already taken              (ValueError)
     ├── UnknownSubscription     an id nobody saved                       (KeyError)
     ├── SnapshotError           index files that cannot be written or opened
+    ├── PipelineError           a pipeline that cannot start or go on
     └── MissingExtra            an optional part that is not installed   (ImportError)
 
 A message says what was given, what was expected and what to do.
@@ -29,6 +30,7 @@ __all__ = [
     "InvalidSubscription",
     "InvalidValue",
     "MissingExtra",
+    "PipelineError",
     "SchemaViolation",
     "SnapshotError",
     "TamisError",
@@ -130,6 +132,10 @@ class UnknownSubscription(TamisError, KeyError):
 
 class SnapshotError(TamisError):
     """Index files that cannot be written or opened."""
+
+
+class PipelineError(TamisError):
+    """A pipeline on Spark that cannot start or go on."""
 
 
 class MissingExtra(TamisError, ImportError):

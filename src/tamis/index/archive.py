@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ class Base(Protocol):
 
     def subscription(self, number: int, id: str, priority: int) -> Subscription:
         """One of them."""
+
+    def delivery(self, number: int) -> tuple[str, dict[str, Any]]:
+        """The owner and the delivery settings of one of them."""
 
     def arrays(self) -> Arrays:
         """What a file must hold."""
@@ -63,6 +66,10 @@ class BoxBase:
             for k, (column, low, high) in enumerate(zip(columns, lows, highs, strict=True))
         ]
         return Subscription(id, all_of(parts), priority)
+
+    def delivery(self, number: int) -> tuple[str, dict[str, Any]]:
+        """The owner and the delivery settings of one of them: none."""
+        return "", {}
 
     def _range(self, low: float, high: float, first_bit: int) -> Range:
         low_open, high_open = self._is_opened(first_bit), self._is_opened(first_bit + 1)
@@ -109,6 +116,12 @@ class TextBase:
         first, last = self.offsets[number], self.offsets[number + 1]
         return Subscription.from_json(self.letters[first:last].tobytes())
 
+    def delivery(self, number: int) -> tuple[str, dict[str, Any]]:
+        """The owner and the delivery settings of one of them."""
+        first, last = self.offsets[number], self.offsets[number + 1]
+        held = json.loads(self.letters[first:last].tobytes())
+        return held.get("owner", ""), held.get("delivery", {})
+
     def arrays(self) -> Arrays:
         """What a file must hold."""
         return {"letters": self.letters, "offsets": self.offsets}
@@ -136,10 +149,23 @@ class Archive:
         """The subscription of a row, whose id and priority the caller knows."""
         if row >= self.n_base:
             return self.recent[row - self.n_base]
+        base, number = self._place(row)
+        return base.subscription(number, id, priority)
+
+    def delivery(self, row: int) -> tuple[str, dict[str, Any]]:
+        """The owner and the delivery settings of a row, without reading its filter."""
+        if row >= self.n_base:
+            recent = self.recent[row - self.n_base]
+            return recent.owner, dict(recent.delivery)
+        base, number = self._place(row)
+        return base.delivery(number)
+
+    def _place(self, row: int) -> tuple[Base, int]:
+        """The base of a row, and its number there."""
         number = row if self.places is None else int(self.places[row])
         for base in self.bases:
             if number < base.n:
-                return base.subscription(number, id, priority)
+                return base, number
             number -= base.n
         raise IndexError(row)
 

@@ -137,6 +137,16 @@ class Index:
             return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
         return self._match_set(state, *match_matrix(state, matrix, match_one))
 
+    def deliveries(self) -> list[tuple[str, dict[str, Any]]]:
+        """The owner and the delivery settings of every row, in the order of ``MatchSet.rows``.
+
+        >>> index = Index()
+        >>> index.add(Subscription("s1", "x < 1", owner="zoe", delivery={"schedule": "immediate"}))
+        >>> index.deliveries()
+        [('zoe', {'schedule': 'immediate'})]
+        """
+        return [self._archive.delivery(row) for row in range(self._engine.state.n_rows)]
+
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or does not, clause by clause."""
         return explain(self[id].condition, event)
@@ -347,7 +357,7 @@ class Index:
     def _match_set(
         self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> MatchSet:
-        return MatchSet(offsets, rows, state.rows.priority, self._ids.texts_of)
+        return MatchSet(offsets, rows, state.rows.priority, self._ids)
 
     def _asker(self, attributes: Callable[[], Attributes]) -> Callable[[int], bool]:
         """Whether the filter of a leader accepts the event of these attributes."""

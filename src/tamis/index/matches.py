@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from tamis.index.texts import Texts
+
+_TAKEN = 1 << 22  # ids a chunk: Arrow's texts hold 2 GB
 
 
 class MatchSet:
@@ -22,17 +26,17 @@ class MatchSet:
         offsets: npt.NDArray[np.int64],
         rows: npt.NDArray[np.int32],
         priority_of_row: npt.NDArray[np.uint8],
-        ids_of: Callable[[npt.NDArray[np.int32]], list[str]],
+        texts: Texts,
     ) -> None:
         self.offsets = offsets
         self.rows = rows
         self._priority_of_row = priority_of_row
-        self._ids_of = ids_of
+        self._texts = texts
 
     @cached_property
     def ids(self) -> list[str]:
         """The id of every match."""
-        return self._ids_of(self.rows)
+        return self._texts.texts_of(self.rows)
 
     @cached_property
     def priorities(self) -> npt.NDArray[np.uint8]:
@@ -60,13 +64,19 @@ class MatchSet:
         """How many matches there are in all."""
         return len(self.rows)
 
+    def dictionary(self) -> pa.Array:
+        """The id of every row of the index: ``rows`` are positions in it."""
+        return self._texts.array()
+
     def to_arrow(self) -> pa.Table:
         """A table with a row a match: event (position in the batch), subscription_id, priority."""
         counts = np.diff(self.offsets)
+        starts = range(0, max(1, len(self.rows)), _TAKEN)
+        ids = [self._texts.array_of(self.rows[start : start + _TAKEN]) for start in starts]
         return pa.table(
             {
                 "event": np.repeat(np.arange(len(self), dtype=np.int64), counts),
-                "subscription_id": pa.array(self.ids, pa.string()),
+                "subscription_id": pa.chunked_array(ids),
                 "priority": self.priorities,
             }
         )

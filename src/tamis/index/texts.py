@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,11 @@ class Counted:
         if not (text.isascii() and text.isdigit()) or str(int(text)) != text:
             return -1
         return int(text) if int(text) < self.n else -1
+
+    @cached_property
+    def array(self) -> pa.Array:
+        """All texts."""
+        return pa.array(np.arange(self.n, dtype=np.int32)).cast(pa.string())
 
     def texts_of(self, numbers: Numbers) -> list[str]:
         """The texts of numbers."""
@@ -119,6 +125,18 @@ class Texts:
         texts[~is_base] = [self.recent[n - n_base] for n in numbers[~is_base].tolist()]
         made: list[str] = texts.tolist()
         return made
+
+    def array(self) -> pa.Array:
+        """All texts, in the order of their numbers; those of the base are not copied."""
+        if not self.recent:
+            return self.base.array
+        return pa.concat_arrays([self.base.array, pa.array(list(self.recent), pa.string())])
+
+    def array_of(self, numbers: Numbers) -> pa.Array:
+        """The texts of numbers, without a Python object for each."""
+        if not self.recent:
+            return self.base.array.take(pa.array(numbers))
+        return pa.array(self.texts_of(numbers), pa.string())
 
     def stored(self) -> Counted | Stored:
         """All texts as a base."""

@@ -160,12 +160,17 @@ def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     inner = column.type.value_type if is_list else column.type
     if not pa.types.is_struct(inner):
         return held
-    read = _STRUCTS.get(frozenset(field.name for field in inner))
+    read = struct_reader(inner)
     if read is None:
         return held
     if is_list:
         return [many and [one and read(one) for one in many] for many in held]
     return [one and read(one) for one in held]
+
+
+def struct_reader(kind: pa.StructType) -> Callable[[dict[str, Any]], Value | None] | None:
+    """What makes a value of a struct's dict: a point, a polygon or a range; else None."""
+    return _STRUCTS.get(frozenset(field.name for field in kind))
 
 
 _LIST_TESTS = (

@@ -1,6 +1,25 @@
 """Tamis on Spark: needs the extra ``tamis[spark]``, and brings its own Java where there is none."""
 
+from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
+from tamis.spark.events import EventMapping
 from tamis.spark.java import java_home
+from tamis.spark.match_log import MatchLog
+from tamis.spark.matching import dead_letters, match
 from tamis.spark.runtime import session
+from tamis.spark.snapshots import SnapshotStore
+from tamis.spark.streaming import MatchStream, match_stream
 
-__all__ = ["java_home", "session"]
+__all__ = [
+    "ChangeDirectory",
+    "ChangeSource",
+    "ChangeTable",
+    "EventMapping",
+    "MatchLog",
+    "MatchStream",
+    "SnapshotStore",
+    "dead_letters",
+    "java_home",
+    "match",
+    "match_stream",
+    "session",
+]

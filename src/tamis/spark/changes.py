@@ -1,0 +1,217 @@
+"""Changes of subscriptions, from wherever they are written down.
+
+A change has a *sequence*, a whole number above 0 that grows from change to change; ``op`` is
+``upsert`` (save a subscription, new or not) or ``delete``; the other fields are those of a
+subscription. A source is asked for the changes after a sequence, again and again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.errors import InvalidSubscription, TamisError
+from tamis.model import Subscription
+from tamis.spark.subscriptions import FIELDS, subscription_of
+from tamis.values import load_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_logger = logging.getLogger(__name__)
+
+_OPS = ("upsert", "delete")
+
+
+class Change(NamedTuple):
+    """A change, or what stands in the place of one and cannot be read.
+
+    ``subscription`` is None for a deletion. ``problem`` says why a change is rejected;
+    ``place`` and ``text`` where it was found and what it says.
+    """
+
+    sequence: int
+    id: str
+    subscription: Subscription | None
+    problem: str = ""
+    place: str = ""
+    text: str = ""
+
+
+class ChangeSource(Protocol):
+    """Where changes come from."""
+
+    def after(self, sequence: int) -> list[Change]:
+        """The changes that are committed and lie after a sequence, in order.
+
+        What cannot be read may be given again: it has no sequence to go by.
+        """
+
+
+class ChangeTable:
+    """Changes in a table of a database or a catalogue: sequence, op, id, filter, …
+
+    ``read`` makes a DataFrame of the whole table; only rows after the sequence are fetched,
+    by the database where it can filter. A transaction must not commit a sequence below one
+    that is committed already.
+    """
+
+    def __init__(self, read: Callable[[], DataFrame]) -> None:
+        self._read = read
+
+    @classmethod
+    def jdbc(cls, spark: SparkSession, url: str, table: str, **options: str) -> ChangeTable:
+        """Changes in a table behind a JDBC address; options as for ``spark.read.jdbc``."""
+        return cls(lambda: spark.read.jdbc(url, table, properties=options))
+
+    def after(self, sequence: int) -> list[Change]:
+        """The changes after a sequence."""
+        frame = self._read()
+        # Databases differ in the case they give names back in.
+        frame = frame.toDF(*(name.lower() for name in frame.columns))
+        _check_columns(frame.columns)
+        names = [name for name in ("sequence", "op", *FIELDS) if name in frame.columns]
+        rows = frame.select(*names).where(frame["sequence"] > sequence).orderBy("sequence")
+        changes = []
+        for row in rows.collect():
+            held = row.asDict(recursive=True)
+            changes.append(change_of(held, f"sequence {held['sequence']}"))
+        return changes
+
+
+@dataclass
+class _Known:
+    """What is known of a file: how much of it was read, and the last sequence in that."""
+
+    signature: tuple[int, int]
+    read_bytes: int = 0
+    last: int = 0
+
+
+class ChangeDirectory:
+    """Changes in a directory of JSONL and Parquet files.
+
+    Files are read in the order of their names, and sequences grow from file to file. A file of
+    JSON lines may still be written to: a line counts when its end is there. A Parquet file
+    counts when it is whole. While a file is not, later ones wait, so that nothing is passed over.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._known: dict[str, _Known] = {}
+        self.waiting_for = ""
+        """The file that later ones wait for, and why; empty if all is read."""
+
+    def after(self, sequence: int) -> list[Change]:
+        """The changes after a sequence."""
+        changes: list[Change] = []
+        was_waiting, self.waiting_for = self.waiting_for, ""
+        names = sorted(
+            name for name in os.listdir(self.path)
+            if name.endswith((".jsonl", ".parquet")) and not name.startswith((".", "_"))
+        )  # fmt: skip
+        for position, name in enumerate(names):
+            file = self.path / name
+            try:
+                found, rest = self._read(file, sequence)
+            except (OSError, pa.ArrowException) as error:
+                found, rest = [], str(error).strip()
+            changes += (one for one in found if one.problem or one.sequence > sequence)
+            if rest and (position < len(names) - 1 or name.endswith(".parquet")):
+                self.waiting_for = f"{file} is not whole: {rest}"
+                break
+        if self.waiting_for and self.waiting_for != was_waiting:
+            _logger.warning("changes of subscriptions wait: %s", self.waiting_for)
+        return sorted(changes, key=lambda change: change.sequence)
+
+    def _read(self, file: Path, sequence: int) -> tuple[list[Change], str]:
+        """The new changes of a file, and what is not whole in it."""
+        status = file.stat()
+        known = self._known.get(file.name)
+        if known is None or known.last > sequence:
+            known = _Known((-1, -1))
+        signature = (status.st_size, status.st_mtime_ns)
+        is_jsonl = file.name.endswith(".jsonl")
+        if known.signature == signature:
+            return [], "" if not is_jsonl or known.read_bytes == status.st_size else _HALF_A_LINE
+        if is_jsonl:
+            changes, read_bytes = _read_lines(file, known.read_bytes)
+        else:
+            changes, read_bytes = list(_read_table(file)), status.st_size
+        last = max([known.last, *(change.sequence for change in changes)])
+        self._known[file.name] = _Known(signature, read_bytes, last)
+        return changes, "" if read_bytes >= status.st_size else _HALF_A_LINE
+
+
+_HALF_A_LINE = "its last line does not end"
+
+
+def change_of(held: Any, place: str) -> Change:
+    """The change that a row or a JSON object stands for."""
+    raw = dict(held) if isinstance(held, dict) else {}
+    sequence = raw.pop("sequence", None)
+    id = raw.get("id")
+    number = sequence if isinstance(sequence, int) and not isinstance(sequence, bool) else 0
+    text = json.dumps(held, default=str, ensure_ascii=False)
+    name = id if isinstance(id, str) else ""
+    try:
+        if number <= 0:
+            raise InvalidSubscription(f"sequence {sequence!r} is not a whole number above 0")
+        op = raw.pop("op", None) or "upsert"
+        if op not in _OPS:
+            raise InvalidSubscription(f"op {op!r} is not one of {', '.join(_OPS)}")
+        if op == "delete":
+            if not name:
+                raise InvalidSubscription(f"subscription id {id!r} is not a non-empty text")
+            return Change(number, name, None, "", place, text)
+        return Change(number, name, subscription_of(raw), "", place, text)
+    except (TamisError, TypeError, ValueError) as error:
+        return Change(number, name, None, str(error) or repr(error), place, text)
+
+
+def _read_lines(file: Path, first: int) -> tuple[list[Change], int]:
+    """The changes in the whole lines after some bytes, and how far those lines go."""
+    with file.open("rb") as opened:
+        opened.seek(first)
+        content = opened.read()
+    end = content.rfind(b"\n") + 1
+    changes = []
+    for line in content[:end].splitlines(keepends=True):
+        place = f"{file.name}, byte {first}"
+        first += len(line)
+        if not line.strip():
+            continue
+        try:
+            changes.append(change_of(load_json(line), place))
+        except (ValueError, RecursionError) as error:
+            text = line.decode(errors="replace")
+            changes.append(Change(0, "", None, f"the line is not JSON: {error}", place, text))
+    return changes, first
+
+
+def _read_table(file: Path) -> Iterator[Change]:
+    table = pq.read_table(file)
+    try:
+        _check_columns(table.column_names)
+    except InvalidSubscription as error:
+        yield Change(0, "", None, str(error), file.name)
+        return
+    names = [name for name in ("sequence", "op", *FIELDS) if name in table.column_names]
+    for number, row in enumerate(table.select(names).to_pylist()):
+        yield change_of(row, f"{file.name}, row {number}")
+
+
+def _check_columns(names: list[str]) -> None:
+    absent = [name for name in ("sequence", "id", "filter") if name not in names]
+    if absent:
+        raise InvalidSubscription(
+            f"the changes have no column {absent[0]!r}; they have {', '.join(names)}"
+        )

@@ -1,0 +1,145 @@
+"""The match log: the matches of every batch, each batch there once whatever is replayed.
+
+<path>/_log.json              format, and the checkpoint it belongs to
+<path>/_aside/                batches that are being written
+<path>/batch=N/matches-*      the matches of a batch, Parquet
+<path>/batch=N/dead-*         the rows of a batch that nobody can read, Parquet
+
+A folder ``batch=N`` appears whole, by one rename, and never changes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tamis.errors import PipelineError
+from tamis.spark.layers import sync
+from tamis.spark.match_files import REPORT, write_matches
+from tamis.spark.snapshots import read_json, write_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tamis.spark.tasks import Plan
+
+FORMAT = 1
+LOG_SCHEMA = (
+    "event_id string, subscription_id string, priority tinyint, index_version bigint, "
+    "owner string, event_time timestamp, matched_at timestamp, due timestamp, schedule string, "
+    "payload binary"
+)
+DEAD_SCHEMA = "reason string, row string"
+
+
+class Written(NamedTuple):
+    """What a batch was: how many events, matches and dead letters."""
+
+    n_events: int
+    n_matches: int
+    n_dead: int
+
+
+class MatchLog:
+    """The folder of a match log."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+
+    def claim(self, owner: str) -> None:
+        """Say which checkpoint writes this log; another one's batches would be taken for its own."""
+        held = read_json(self.path / "_log.json")
+        if held is None:
+            write_json(self.path / "_log.json", {"format": FORMAT, "owner": owner})
+            return
+        if held.get("format") != FORMAT:
+            has = held.get("format")
+            raise PipelineError(
+                f"the match log at {self.path} has format {has}; this Tamis writes {FORMAT}"
+            )
+        if held.get("owner") != owner:
+            raise PipelineError(
+                f"the match log at {self.path} was written with another checkpoint, so its batches "
+                "are not those of this one; give a new path, or the checkpoint it was written with"
+            )
+        shutil.rmtree(self.path / "_aside", ignore_errors=True)
+
+    def has(self, batch: int) -> bool:
+        """Whether a batch is there."""
+        return self._folder(batch).exists()
+
+    def write(
+        self, batch: int, spread: DataFrame, plan: Plan, matched_at: np.datetime64
+    ) -> Written | None:
+        """Match a batch of events into the log; None if it was there."""
+        if self.has(batch):
+            return None
+        folder = self.aside()
+        try:
+            written = run_tasks(spread, plan, folder, matched_at)
+            self.publish(batch, folder)
+        finally:
+            shutil.rmtree(folder.parent, ignore_errors=True)
+        return written
+
+    def aside(self) -> Path:
+        """A new folder for a batch that is being written."""
+        (self.path / "_aside").mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=self.path / "_aside")) / "whole"
+
+    def publish(self, batch: int, folder: Path) -> None:
+        """Make a whole folder the batch."""
+        folder.rename(self._folder(batch))
+        sync(self.path)
+
+    def read_stream(self, spark: SparkSession) -> DataFrame:
+        """The matches as a stream."""
+        return (
+            spark.readStream.schema(LOG_SCHEMA)
+            .option("recursiveFileLookup", "true")
+            .option("pathGlobFilter", "matches-*.parquet")
+            .parquet(str(self.path))
+        )
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        """The matches that are there now."""
+        return self._read(spark, LOG_SCHEMA, "matches-*.parquet")
+
+    def read_dead(self, spark: SparkSession) -> DataFrame:
+        """The rows that nobody could read, with the reason."""
+        return self._read(spark, DEAD_SCHEMA, "dead-*.parquet")
+
+    def _read(self, spark: SparkSession, schema: str, names: str) -> DataFrame:
+        reader = spark.read.schema(schema).option("recursiveFileLookup", "true")
+        return reader.option("pathGlobFilter", names).parquet(str(self.path))
+
+    def _folder(self, batch: int) -> Path:
+        return self.path / f"batch={batch}"
+
+
+def run_tasks(
+    spread: DataFrame, plan: Plan, folder: Path, matched_at: np.datetime64 | None
+) -> Written:
+    """Let the tasks write their files, and gather those that count in a new ``folder``."""
+    written = folder.with_name("written")
+    written.mkdir()
+    function = partial(write_matches, plan, written, matched_at)
+    report = spread.mapInArrow(function, REPORT).collect()
+    folder.mkdir()
+    for row in report:
+        for name in (row.file, row.dead_file):
+            if name is not None:
+                os.rename(written / name, folder / name)
+                sync(folder / name)
+    sync(folder)
+    return Written(
+        sum(row.n_events for row in report),
+        sum(row.n_matches for row in report),
+        sum(row.n_dead for row in report),
+    )

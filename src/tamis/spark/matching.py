@@ -1,0 +1,159 @@
+"""``match``: a DataFrame of events against subscriptions, in one of two modes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from tamis.errors import InvalidEvent
+from tamis.spark import tasks
+from tamis.spark.events import EventMapping
+from tamis.spark.subscriptions import prepare
+from tamis.spark.versions import Version
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Mode = Literal["replicated", "sharded"]
+
+_ROWS_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def match(
+    events: DataFrame,
+    subscriptions: Any,
+    *,
+    mapping: EventMapping | None = None,
+    columns: Sequence[str] = (),
+    mode: Mode | None = None,
+    n_shards: int | None = None,
+    snapshots: str | Path | None = None,
+) -> DataFrame:
+    """Which subscriptions each event satisfies: event_id, subscription_id, priority, index_version.
+
+    ``subscriptions`` is a DataFrame (id, filter, and as wanted priority, owner, delivery,
+    location, radius_m), an Index, the path of a saved one, or a SnapshotStore. ``columns``
+    of the events are added to the result. Rows that cannot be read are left out; `dead_letters`
+    gives them.
+
+    ``mode``: *replicated*, every task maps the whole index and has a part of the events;
+    *sharded*, every task has some tokens and sees all events. Without one, the size of the
+    index and the executors' memory decide. ``snapshots`` is where index files go when they
+    have to be made; on a cluster a directory all machines see.
+    """
+    mapping = mapping or EventMapping()
+    schema = arrow_schema(events)
+    mapping.check(schema)
+    absent = [name for name in columns if name not in schema.names or name in tasks.MATCHES.names]
+    if absent:
+        raise InvalidEvent(
+            f"the column {absent[0]!r} cannot be added: the events have {', '.join(schema.names)}"
+        )
+    version = prepare(events.sparkSession, subscriptions, snapshots)
+    plan = plan_of(events, version, mapping, mode, n_shards)
+    spread = spread_events(events, plan)
+    added = [events.schema[name] for name in columns]
+    function = partial(tasks.match_rows, plan, tuple(columns))
+    return spread.mapInArrow(function, _result_schema(added))
+
+
+def dead_letters(
+    events: DataFrame, subscriptions: Any = None, *, mapping: EventMapping | None = None
+) -> DataFrame:
+    """The rows of events that `match` cannot read: reason, row (as JSON).
+
+    ``subscriptions`` is needed only where they have a schema that rules out some events.
+    """
+    mapping = mapping or EventMapping()
+    mapping.check(arrow_schema(events))
+    version = Version(0, ())
+    if subscriptions is not None:
+        version = prepare(events.sparkSession, subscriptions, None)
+    function = partial(tasks.dead_rows, tasks.Plan(version, mapping))
+    return events.mapInArrow(function, "reason string, row string")
+
+
+def plan_of(
+    events: DataFrame,
+    version: Version,
+    mapping: EventMapping,
+    mode: Mode | None,
+    n_shards: int | None,
+) -> tasks.Plan:
+    """Decide on the mode and the number of shards."""
+    spark = events.sparkSession
+    if mode is None:
+        mode = chosen_mode(version.n_bytes, memory_bytes(spark), len(version.tokens))
+    if mode == "replicated":
+        return tasks.Plan(version, mapping)
+    if mode != "sharded":
+        raise ValueError(f"mode {mode!r} is not one of replicated, sharded")
+    wanted = n_shards or spark.sparkContext.defaultParallelism
+    return tasks.Plan(version, mapping, max(1, min(wanted, len(version.tokens))))
+
+
+def chosen_mode(n_bytes: int, memory: int, n_tokens: int) -> Mode:
+    """Sharded if the index takes more than half of an executor's memory and can be split.
+
+    >>> chosen_mode(100, 1000, 8), chosen_mode(600, 1000, 8), chosen_mode(600, 1000, 1)
+    ('replicated', 'sharded', 'replicated')
+    """
+    return "sharded" if n_tokens > 1 and n_bytes > memory // 2 else "replicated"
+
+
+def memory_bytes(spark: SparkSession) -> int:
+    """The memory of an executor; of the machine where Spark runs in one process."""
+    context = spark.sparkContext
+    if context.master.startswith("local"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    text = context.getConf().get("spark.executor.memory", "1g") or "1g"
+    return int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text))
+
+
+def spread_events(events: DataFrame, plan: tasks.Plan) -> DataFrame:
+    """The events as the tasks of a plan want them: once, or once for every shard."""
+    if plan.n_shards == 1:
+        return events
+    from pyspark.sql import functions as f
+
+    shards = f.explode(f.array(*(f.lit(shard) for shard in range(plan.n_shards))))
+    return events.withColumn(tasks.SHARD, shards).repartitionById(plan.n_shards, tasks.SHARD)
+
+
+def arrow_schema(events: DataFrame) -> pa.Schema:
+    """The schema the tasks will see."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(events.schema, timezone="UTC")
+
+
+@contextmanager
+def described(spark: SparkSession, description: str) -> Iterator[None]:
+    """Jobs started inside are shown with this description in Spark's web interface."""
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.job.description")
+    context.setJobDescription(description)
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.job.description", before)
+
+
+def _result_schema(added: list[Any]) -> Any:
+    from pyspark.sql import types as t
+
+    return t.StructType(
+        [
+            t.StructField("event_id", t.StringType()),
+            t.StructField("subscription_id", t.StringType()),
+            t.StructField("priority", t.ByteType()),
+            t.StructField("index_version", t.LongType()),
+            *added,
+        ]
+    )

@@ -1,0 +1,167 @@
+"""Rows of an Arrow batch as Python values, each on its own: one bad value costs one row."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tamis.errors import InvalidEvent, TamisError
+from tamis.model.event_arrow import struct_reader
+from tamis.values import Point, load_json
+
+if TYPE_CHECKING:
+    from tamis.spark.events import EventMapping
+
+
+@dataclass(slots=True)
+class Row:
+    """What a row says of an event, unchecked."""
+
+    id: Any
+    time: Any
+    payload: bytes | None
+    attributes: dict[str, Any]
+
+
+def read_rows(batch: pa.RecordBatch, mapping: EventMapping) -> Iterator[Row | TamisError]:
+    """Each row, or why it cannot be read."""
+    columns = {name: list(_values(batch.column(name))) for name in _needed(batch, mapping)}
+    names = [name for name in mapping.attribute_columns(batch.schema.names)]
+    for position in range(batch.num_rows):
+        try:
+            yield _row({name: held[position] for name, held in columns.items()}, names, mapping)
+        except TamisError as error:
+            yield error
+
+
+def row_as_json(batch: pa.RecordBatch, position: int) -> str:
+    """A row as JSON text: bytes as base64, what JSON does not know as text."""
+    row = {}
+    for name in batch.schema.names:
+        (row[name],) = _values(batch.column(name).slice(position, 1), is_raw=True)
+    return json.dumps(row, default=_written, ensure_ascii=False)
+
+
+def _needed(batch: pa.RecordBatch, mapping: EventMapping) -> list[str]:
+    own = mapping.own_columns
+    wanted = set(mapping.attribute_columns(batch.schema.names)) | own
+    return [name for name in batch.schema.names if name in wanted]
+
+
+def _row(held: dict[str, Any], names: list[str], mapping: EventMapping) -> Row:
+    for value in held.values():
+        if isinstance(value, TamisError):
+            raise value
+    attributes = {name: held[name] for name in names if held[name] is not None}
+    for name, (lon, lat) in mapping.points.items():
+        if not any(c is None or c != c for c in (held[lon], held[lat])):
+            attributes[name] = Point(held[lon], held[lat])
+    for column, prefix in mapping.prefix_of_json.items():
+        _add_json(attributes, column, held[column], prefix)
+    id, time, payload = (
+        None if name is None else held[name] if name in held else _pop(attributes, name)
+        for name in (mapping.id, mapping.time, mapping.payload)
+    )
+    return Row(id, time, _payload(payload), attributes)
+
+
+def _add_json(attributes: dict[str, Any], column: str, text: Any, prefix: str) -> None:
+    if text is None:
+        return
+    try:
+        loaded = load_json(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidEvent(f"the column {column!r} is not JSON: {error}") from None
+    if not isinstance(loaded, dict):
+        kind = type(loaded).__name__
+        raise InvalidEvent(f"the column {column!r} is JSON, but no object: {kind}")
+    for key, value in loaded.items():
+        if prefix + key in attributes:
+            raise InvalidEvent(f"attribute {prefix + key!r} is given twice; keep one")
+        attributes[prefix + key] = value
+
+
+def _pop(attributes: dict[str, Any], name: str) -> Any:
+    """Take a field out of the attributes, by its name or its dotted name."""
+    if name in attributes:
+        return attributes.pop(name)
+    first, dot, rest = name.partition(".")
+    inner = attributes.get(first)
+    if not dot or not isinstance(inner, dict):
+        return None
+    inner = attributes[first] = dict(inner)
+    return _pop(inner, rest)
+
+
+def _payload(held: Any) -> bytes | None:
+    if held is None or isinstance(held, bytes):
+        return held
+    text = held if isinstance(held, str) else json.dumps(held, ensure_ascii=False)
+    return text.encode(errors="surrogatepass")
+
+
+def _values(column: pa.Array, is_raw: bool = False) -> Iterator[Any]:
+    """What each row holds; an error in the place of a value that Python cannot hold."""
+    read = (lambda held: held) if is_raw else _reader(column.type)
+    try:
+        held = column.to_pylist()
+    except (ValueError, OverflowError):
+        held = [_python_value(one, is_raw) for one in column]
+    for one in held:
+        if isinstance(one, TamisError):
+            yield one
+            continue
+        try:
+            yield None if one is None else read(one)
+        except TamisError as error:
+            yield error
+
+
+def _python_value(scalar: pa.Scalar, is_raw: bool) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError) as error:
+        return str(scalar) if is_raw else InvalidEvent(f"{scalar} cannot be read: {error}")
+
+
+def _reader(kind: pa.DataType) -> Callable[[Any], Any]:
+    """What turns Arrow's Python form of a type into what attributes are made of."""
+    if pa.types.is_struct(kind):
+        read = struct_reader(kind)
+        if read is not None:
+            return _guarded(read)
+        readers = {inner.name: _reader(inner.type) for inner in kind}
+        return lambda held: {
+            name: None if held[name] is None else reader(held[name])
+            for name, reader in readers.items()
+        }
+    if pa.types.is_map(kind):
+        item = _reader(kind.item_type)
+        return lambda held: {key: None if v is None else item(v) for key, v in held}
+    if pa.types.is_list(kind):
+        inner_reader = _reader(kind.value_type)
+        return lambda held: [None if one is None else inner_reader(one) for one in held]
+    return lambda held: held
+
+
+def _guarded(read: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    """A reader whose every trouble with a value is an InvalidEvent."""
+
+    def guarded(held: dict[str, Any]) -> Any:
+        try:
+            return read(held)
+        except TamisError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise InvalidEvent(f"{held} is not a value: {error}") from None
+
+    return guarded
+
+
+def _written(held: Any) -> Any:
+    return base64.b64encode(held).decode() if isinstance(held, bytes) else str(held)

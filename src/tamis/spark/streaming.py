@@ -1,0 +1,169 @@
+"""``match_stream``: a stream of events against subscriptions that change, into the match log."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.errors import PipelineError
+from tamis.spark.changes import ChangeSource
+from tamis.spark.events import EventMapping
+from tamis.spark.follower import Follower
+from tamis.spark.match_log import MatchLog, Written
+from tamis.spark.matching import Mode, arrow_schema, described, plan_of, spread_events
+from tamis.spark.pins import Pin, Pins
+from tamis.spark.snapshots import read_json, write_json
+from tamis.spark.subscriptions import load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_KEPT_BATCHES = 2
+
+
+class MatchStream:
+    """A running match of a stream."""
+
+    def __init__(
+        self, spark: SparkSession, query: StreamingQuery, log: MatchLog, follower: Follower
+    ) -> None:
+        self._spark = spark
+        self.query = query
+        """Spark's own handle: ``awaitTermination``, ``lastProgress``, ``exception`` and so on."""
+        self.log = log
+        self._follower = follower
+
+    @property
+    def matches(self) -> DataFrame:
+        """The matches as a streaming DataFrame, to be processed by another query."""
+        return self.log.read_stream(self._spark)
+
+    @property
+    def dead_letters(self) -> DataFrame:
+        """The rows that could not be read so far: reason, row."""
+        return self.log.read_dead(self._spark)
+
+    @property
+    def version(self) -> int:
+        """The newest version of the subscriptions."""
+        latest = self._follower.store.latest()
+        return 0 if latest is None else latest.number
+
+    @property
+    def progress(self) -> Any:
+        """What Spark says of the last batch; None before the first."""
+        return self.query.lastProgress
+
+    def stop(self) -> None:
+        """Stop after what is being done; the next start goes on from there."""
+        self.query.stop()
+
+
+class BatchMatcher:
+    """Matches one micro-batch after another, each with the version it is pinned to."""
+
+    def __init__(
+        self,
+        follower: Follower,
+        pins: Pins,
+        log: MatchLog,
+        mapping: EventMapping,
+        mode: Mode | None = None,
+        n_shards: int | None = None,
+    ) -> None:
+        self.follower, self.pins, self.log = follower, pins, log
+        self.mapping, self.mode, self.n_shards = mapping, mode, n_shards
+
+    def __call__(self, events: DataFrame, batch: int) -> Written | None:
+        """Match a batch; one that is in the log already was replayed and is left alone."""
+        if self.log.has(batch):
+            return None
+        spark = events.sparkSession
+        pin = self.pins.get(batch)
+        if pin is None:
+            with described(spark, f"tamis: changes of subscriptions before batch {batch}"):
+                version = self.follower.refresh()
+            pin = self.pins.put(Pin(batch, version.number, _now()))
+        version = self.follower.store.version(pin.version)
+        plan = plan_of(events, version, self.mapping, self.mode, self.n_shards)
+        how = "replicated" if plan.n_shards == 1 else f"{plan.n_shards} shards"
+        with described(spark, f"tamis: match batch {batch}, version {pin.version}, {how}"):
+            written = self.log.write(batch, spread_events(events, plan), plan, pin.matched_at)
+        self._forget(batch)
+        return written
+
+    def _forget(self, batch: int) -> None:
+        """Drop what only batches could need that Spark has committed."""
+        self.pins.drop_before(batch - _KEPT_BATCHES)
+        oldest = self.pins.oldest_version()
+        if oldest is not None:
+            self.follower.store.drop_before(oldest)
+
+
+def match_stream(
+    events: DataFrame,
+    subscriptions: Any = None,
+    *,
+    changes: ChangeSource | None = None,
+    checkpoint: str | Path,
+    log: str | Path | None = None,
+    snapshots: str | Path | None = None,
+    n_tokens: int | None = None,
+    mapping: EventMapping | None = None,
+    mode: Mode | None = None,
+    n_shards: int | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> MatchStream:
+    """Match a stream of events into the match log, and go on where the last run stopped.
+
+    ``subscriptions`` are those to begin with (as for `match`; read at the first start only),
+    ``changes`` what happens to them afterwards: a ChangeDirectory, a ChangeTable, or anything
+    with ``after(sequence)``. A change that is committed before a micro-batch starts is seen
+    by it. ``trigger`` is what ``writeStream.trigger`` takes, as a dict.
+
+    ``checkpoint`` is a directory that survives, and that on a cluster every machine sees. The
+    match log is its folder ``matches`` and the index files its folder ``snapshots``, where
+    ``log`` and ``snapshots`` do not say otherwise.
+    """
+    if not events.isStreaming:
+        raise PipelineError("the events are no stream; use match(), or spark.readStream")
+    mapping = mapping or EventMapping()
+    mapping.check(arrow_schema(events))
+    folder = Path(checkpoint).absolute()
+    match_log = MatchLog(log or folder / "matches")
+    match_log.claim(_name_of(folder))
+    spark = events.sparkSession
+    store = load(spark, Path(snapshots or folder / "snapshots"), subscriptions, n_tokens)
+    follower = Follower(store, changes)
+    matcher = BatchMatcher(follower, Pins(folder / "pins"), match_log, mapping, mode, n_shards)
+
+    def match_batch(frame: DataFrame, batch: int) -> None:
+        matcher(frame, batch)
+
+    writer = events.writeStream.foreachBatch(match_batch)
+    writer = writer.option("checkpointLocation", str(folder / "spark"))
+    writer = writer.queryName(name or "tamis matcher")
+    if trigger:
+        writer = writer.trigger(**trigger)
+    return MatchStream(spark, writer.start(), match_log, follower)
+
+
+def _name_of(checkpoint: Path) -> str:
+    """A name that the checkpoint keeps for as long as it lives."""
+    file = checkpoint / "checkpoint.json"
+    held = read_json(file)
+    if held is None:
+        held = {"id": uuid.uuid4().hex}
+        write_json(file, held)
+    return str(held["id"])
+
+
+def _now() -> np.datetime64:
+    return np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us")

@@ -1,0 +1,158 @@
+"""Versions: the layers that hold all subscriptions at one time, opened in a task's process.
+
+This module is imported by the workers, which Spark uses again for the next batch: what it has
+opened stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.spark.layers import Layer, Rows, open_layer
+
+Array = npt.NDArray[Any]
+
+
+class TokenPlace(NamedTuple):
+    """Where a token's layers are; the delta lies over the base."""
+
+    base: str | None
+    delta: str | None = None
+
+    @property
+    def layers(self) -> list[str]:
+        """The layers there are."""
+        return [layer for layer in self if layer is not None]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of the subscriptions: its number, and where each token is."""
+
+    number: int
+    tokens: tuple[TokenPlace, ...]
+    n_bytes: int = 0
+    sequence: int = 0
+
+    def part(self, tokens: range) -> Version:
+        """The version with some of its tokens only."""
+        return Version(self.number, tuple(self.tokens[token] for token in tokens))
+
+
+class Found(NamedTuple):
+    """Matches: the event's position in the batch, the subscription's row, its priority."""
+
+    events: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int32]
+    priorities: npt.NDArray[np.int8]
+
+
+class OpenVersion:
+    """The layers of a version with their rows counted through."""
+
+    def __init__(self, layers: list[tuple[Layer, Array | None]]) -> None:
+        self._layers = layers
+        self._starts = np.cumsum([0, *(len(layer) for layer, _ in layers)])
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, with those that a delta replaced."""
+        return int(self._starts[-1])
+
+    @property
+    def schema(self) -> Any:
+        """What is known of attributes beforehand, if anything."""
+        return self._layers[0][0].index.schema if self._layers else None
+
+    @cached_property
+    def ids(self) -> pa.Array:
+        """The id of every row."""
+        return _joined([layer.ids for layer, _ in self._layers], pa.string())
+
+    @cached_property
+    def owners(self) -> pa.DictionaryArray:
+        """The owner of every row."""
+        return _unified([layer.owners for layer, _ in self._layers])
+
+    @cached_property
+    def schedules(self) -> pa.DictionaryArray:
+        """The delivery settings of every row."""
+        return _unified([layer.schedules for layer, _ in self._layers])
+
+    def match(self, attributes: Any) -> Iterator[Found]:
+        """The matches of a batch of events, a layer at a time."""
+        for (layer, is_removed), start in zip(self._layers, self._starts, strict=False):
+            if not len(layer):
+                continue
+            matches = layer.index.match_batch(attributes)
+            counts = np.diff(matches.offsets)
+            events = np.repeat(np.arange(len(matches), dtype=np.int32), counts)
+            rows, priorities = matches.rows, matches.priorities
+            if is_removed is not None:
+                kept = ~is_removed[rows]
+                events, rows, priorities = events[kept], rows[kept], priorities[kept]
+            yield Found(events, rows + np.int32(start), priorities.view(np.int8))
+
+
+_layers: dict[str, Layer] = {}
+_versions: dict[tuple[TokenPlace, ...], OpenVersion] = {}
+_KEPT_VERSIONS = 2
+
+
+def open_version(version: Version) -> OpenVersion:
+    """Open a version, or return it if this process has it open; older ones are let go."""
+    key = version.tokens
+    if key not in _versions:
+        _versions[key] = OpenVersion([pair for token in key for pair in _token(token)])
+    _versions[key] = _versions.pop(key)  # the newest comes last
+    for old in list(_versions)[:-_KEPT_VERSIONS]:
+        del _versions[old]
+    used = {layer for held in _versions for token in held for layer in token.layers}
+    for path in [path for path in _layers if path not in used]:
+        del _layers[path]
+    return _versions[key]
+
+
+def _token(place: TokenPlace) -> Iterator[tuple[Layer, Array | None]]:
+    delta = _layer(place.delta) if place.delta else None
+    if place.base:
+        base = _layer(place.base)
+        yield base, None if delta is None else _mask(delta.removed, len(base))
+    if delta is not None:
+        yield delta, None
+
+
+def _layer(path: str) -> Layer:
+    if path not in _layers:
+        _layers[path] = open_layer(Path(path))
+    return _layers[path]
+
+
+def _mask(removed: Rows, n: int) -> Array | None:
+    if not len(removed):
+        return None
+    mask = np.zeros(n, np.bool_)
+    mask[removed] = True
+    return mask
+
+
+def _joined(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    if len(arrays) == 1:
+        return arrays[0]
+    return pa.concat_arrays(arrays) if arrays else pa.array([], kind)
+
+
+def _unified(arrays: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    if len(arrays) == 1:
+        return arrays[0]
+    kind = pa.dictionary(pa.int32(), pa.string())
+    chunked = pa.chunked_array(arrays, kind).unify_dictionaries()
+    return pa.concat_arrays(chunked.chunks) if chunked.num_chunks else pa.array([], kind)
