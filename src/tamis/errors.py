@@ -4,6 +4,7 @@
     ├── InvalidValue            a value no attribute may hold            (ValueError)
     ├── InvalidEvent            an event that cannot be read             (ValueError)
     ├── InvalidSubscription     a subscription that cannot be saved      (ValueError)
+    │   └── InvalidDelivery     ... because of its delivery settings
     ├── InvalidSchema           a schema that contradicts itself         (ValueError)
     ├── SchemaViolation         a filter or event the schema rules out   (ValueError)
     ├── FilterError             a filter that cannot be accepted         (ValueError)
@@ -12,6 +13,7 @@
     ├── DuplicateSubscription   an id that is already taken              (ValueError)
     ├── UnknownSubscription     an id nobody saved                       (KeyError)
     ├── SnapshotError           index files that cannot be written or opened
+    ├── PipelineError           a pipeline that cannot start or go on
     └── MissingExtra            an optional part that is not installed   (ImportError)
 
 A message says what was given, what was expected and what to do.
@@ -24,11 +26,13 @@ __all__ = [
     "FilterError",
     "FilterSyntaxError",
     "FilterTooComplex",
+    "InvalidDelivery",
     "InvalidEvent",
     "InvalidSchema",
     "InvalidSubscription",
     "InvalidValue",
     "MissingExtra",
+    "PipelineError",
     "SchemaViolation",
     "SnapshotError",
     "TamisError",
@@ -50,6 +54,10 @@ class InvalidEvent(TamisError, ValueError):
 
 class InvalidSubscription(TamisError, ValueError):
     """A subscription that cannot be saved."""
+
+
+class InvalidDelivery(InvalidSubscription):
+    """Delivery settings that cannot be read."""
 
 
 class InvalidSchema(TamisError, ValueError):
@@ -130,6 +138,10 @@ class UnknownSubscription(TamisError, KeyError):
 
 class SnapshotError(TamisError):
     """Index files that cannot be written or opened."""
+
+
+class PipelineError(TamisError):
+    """A pipeline on Spark that cannot start or go on."""
 
 
 class MissingExtra(TamisError, ImportError):
