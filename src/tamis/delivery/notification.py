@@ -31,6 +31,7 @@ NOTIFICATION_SCHEMA = pa.schema(
         pa.field("part", pa.int32(), nullable=False),
         pa.field("parts", pa.int32(), nullable=False),
         pa.field("total", pa.int32(), nullable=False),
+        pa.field("n_matches", pa.int32(), nullable=False),
         pa.field("held_back", pa.int64(), nullable=False),
         pa.field("delivery", pa.string(), nullable=False),
         pa.field("matches", pa.list_(MATCH_TYPE), nullable=False),
@@ -39,9 +40,10 @@ NOTIFICATION_SCHEMA = pa.schema(
 """The columns of an outbox.
 
 ``part`` of ``parts`` counts from 1 and says which slice of the digest this is; ``total`` is the
-number of matches in the whole digest; ``held_back`` the number of matches that a rate cap kept
-from this subscription since it was last told something; ``delivery`` its settings as JSON text.
-A notice, which only says what was held back, is part 0 of 0 and has no matches.
+number of matches in the whole digest, ``n_matches`` in this part; ``held_back`` is the number of
+matches that a rate cap kept from this subscription since it was last told something; ``delivery``
+are its settings as JSON text. A notice, which only says what was held back, is part 0 of 0 and has
+no matches.
 """
 
 
@@ -49,7 +51,7 @@ def notification_id(subscription_id: str, due_us: int, part: int) -> str:
     """The id of a notification: always the same for the same subscription, time and part.
 
     >>> notification_id("s1", 1_767_225_600_000_000, 1)
-    'be5dcbcd37ea8b34aef72b43cc3dc2e7'
+    'c881a45280b0e4a400c360f994f01aa8'
     """
     # The numbers come first, so that no id of a subscription can look like another's.
     return sha256(f"{due_us}/{part}/{subscription_id}".encode()).hexdigest()[:32]

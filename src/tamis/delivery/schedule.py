@@ -32,8 +32,8 @@ Times: TypeAlias = npt.NDArray[np.datetime64]
 
 LONGEST_MINUTES = 7 * 24 * 60
 
-_EVERY = re.compile(r"every (?:(\d{1,9}) )?(minute|hour)s?")
-_DAILY = re.compile(r"daily at (\d\d):(\d\d)(?: (\S+))?")
+_EVERY = re.compile(r"every (?:(\d{1,9}) )?(minute|hour)s?", re.ASCII)
+_DAILY = re.compile(r"daily at (\d\d):(\d\d)(?: (\S+))?", re.ASCII)
 _FORMS = "'immediate', 'every 15 minutes', 'every 2 hours' or 'daily at 09:00 Europe/Berlin'"
 _DAY_US = 86_400_000_000
 _DAY_0 = date(1970, 1, 1)

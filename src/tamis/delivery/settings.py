@@ -32,7 +32,7 @@ LARGEST_DIGEST = 1_000
 """The most matches in one notification, also where the settings do not say."""
 
 _NAMES = ("schedule", "max_digest", "rate_cap")
-_CAP = re.compile(r"(\d{1,6}) per (?:(\d{1,6}) )?(minute|hour|day)s?")
+_CAP = re.compile(r"(\d{1,6}) per (?:(\d{1,6}) )?(minute|hour|day)s?", re.ASCII)
 _UNIT_MINUTES = {"minute": 1, "hour": 60, "day": 24 * 60}
 _LONGEST_CAP_MINUTES = 31 * 24 * 60
 
@@ -100,6 +100,8 @@ def settings_text(delivery: Mapping[str, Any]) -> str:
 def due_times(texts: pa.Array | pa.ChunkedArray, times: Times | np.datetime64) -> Times:
     """When matches are due: one settings text and one time each, or one time for all of them.
 
+    A text that is null is as one that is empty: due at once.
+
     >>> due_times(pa.array(["", '{"schedule":"every hour"}']), np.datetime64("2026-01-01T10:30"))
     array(['2026-01-01T10:30:00.000000', '2026-01-01T11:00:00.000000'],
           dtype='datetime64[us]')
@@ -107,9 +109,9 @@ def due_times(texts: pa.Array | pa.ChunkedArray, times: Times | np.datetime64) -
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
-    codes = coded.indices.to_numpy(zero_copy_only=False)
+    codes = coded.indices.fill_null(-1).to_numpy()
     moments = np.broadcast_to(np.asarray(times, "M8[us]"), len(texts))
-    due = np.empty(len(texts), "M8[us]")
+    due = moments.copy()
     for code, text in enumerate(coded.dictionary.to_pylist()):
         chosen = codes == code
         due[chosen] = parse_settings(text).schedule.due(moments[chosen])

@@ -23,7 +23,7 @@ from tamis.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["DUE", "ClockGuard", "follow_clock"]
+__all__ = ["DUE", "ClockGuard", "batch_watermark_us", "follow_clock"]
 
 DUE = "due"
 """The event-time column: when a match is due, but never before the micro-batch that reads it."""
@@ -66,8 +66,8 @@ def follow_clock(matches: DataFrame, retention: timedelta) -> DataFrame:
 class ClockGuard:
     """Keeps the time of micro-batches from going back, which would make new matches late.
 
-    Spark takes the time of a micro-batch from the machine. If that is set back, the guard holds
-    the stream until it has caught up, or raises PipelineError if that would take more than a minute.
+    Spark takes the time of a micro-batch from the machine. If that is set back, the guard holds the
+    stream until it has caught up, or raises PipelineError if that would take more than a minute.
     """
 
     def __init__(self, checkpoint: Path) -> None:
@@ -89,7 +89,7 @@ class ClockGuard:
 
 def batch_watermark_us(checkpoint: Path, batch: int) -> int:
     """The watermark of a micro-batch: what is due up to then has been released."""
-    return int(_metadata(checkpoint / "offsets" / str(batch))["batchWatermarkMs"]) * 1000
+    return _times_ms(checkpoint / "offsets" / str(batch))["batchWatermarkMs"] * 1000
 
 
 def _last_batch_time(checkpoint: Path) -> float:
@@ -97,14 +97,13 @@ def _last_batch_time(checkpoint: Path) -> float:
     numbers = [int(path.name) for path in folder.glob("*") if path.name.isdigit()]
     if not numbers:
         return 0.0
-    return int(_metadata(folder / str(max(numbers)))["batchTimestampMs"]) / 1000
+    return _times_ms(folder / str(max(numbers)))["batchTimestampMs"] / 1000
 
 
-def _metadata(path: Path) -> dict[str, object]:
-    """The metadata of a micro-batch in Spark's log of offsets: its second line, as JSON."""
+def _times_ms(path: Path) -> dict[str, int]:
+    """The watermark and the time of a micro-batch, from the second line of Spark's log of it."""
     version, metadata = path.read_text().split("\n", 2)[:2]
     if version != "v1":
         raise PipelineError(f"{path} has the format {version!r}; this Tamis reads 'v1'")
     held = json.loads(metadata)
-    assert isinstance(held, dict)
-    return held
+    return {name: int(held[name]) for name in ("batchWatermarkMs", "batchTimestampMs")}

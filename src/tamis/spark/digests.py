@@ -33,6 +33,8 @@ MATCH_COLUMNS = {
 }
 """The columns of the match log with their Spark types."""
 
+_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timeZone": "UTC"}
+
 
 def digests(matches: DataFrame, retention: timedelta) -> DataFrame:
     """Group matches into digests: one row for each due time and subscription, once it is due.
@@ -53,8 +55,12 @@ def digests(matches: DataFrame, retention: timedelta) -> DataFrame:
     )
 
 
-def notifications(groups: DataFrame) -> DataFrame:
-    """Cut digests into notifications of at most ``max_digest`` matches, the first ones first."""
+def notifications(groups: DataFrame, as_json: bool = False) -> DataFrame:
+    """Cut digests into notifications of at most ``max_digest`` matches, the first ones first.
+
+    The columns are those of an outbox and ``is_capped``, which says whether there is a rate cap.
+    With ``as_json`` the matches are a JSON text, with payloads in base64.
+    """
     from pyspark.sql import functions as f
 
     delivery = f.coalesce("newest.schedule", f.lit(""))
@@ -68,11 +74,13 @@ def notifications(groups: DataFrame) -> DataFrame:
     )  # fmt: skip
     cut = whole.withColumn("part", f.explode(f.sequence(f.lit(1), "parts")))
     first = (f.col("part") - 1) * f.col("most") + 1
+    slice_of_all = f.slice("all", first, f.col("most"))
     return cut.select(
         _notification_id().alias("id"), "subscription_id",
         f.coalesce("newest.owner", f.lit("")).alias("owner"), "newest.priority", DUE,
-        "part", "parts", "total", f.lit(0).cast("bigint").alias("held_back"), "delivery",
-        f.slice("all", first, f.col("most")).alias("matches"),
+        "part", "parts", "total", f.least("most", f.col("total") - first + 1).alias("n_matches"),
+        f.lit(0).cast("bigint").alias("held_back"), "delivery",
+        (f.to_json(slice_of_all, _JSON) if as_json else slice_of_all).alias("matches"),
         _setting(f.col("delivery"), "rate_cap").isNotNull().alias("is_capped"),
     )  # fmt: skip
 
