@@ -4,6 +4,7 @@
     ├── InvalidValue            a value no attribute may hold            (ValueError)
     ├── InvalidEvent            an event that cannot be read             (ValueError)
     ├── InvalidSubscription     a subscription that cannot be saved      (ValueError)
+    │   └── InvalidDelivery     ... because of its delivery settings
     ├── InvalidSchema           a schema that contradicts itself         (ValueError)
     ├── SchemaViolation         a filter or event the schema rules out   (ValueError)
     ├── FilterError             a filter that cannot be accepted         (ValueError)
@@ -25,6 +26,7 @@ __all__ = [
     "FilterError",
     "FilterSyntaxError",
     "FilterTooComplex",
+    "InvalidDelivery",
     "InvalidEvent",
     "InvalidSchema",
     "InvalidSubscription",
@@ -52,6 +54,10 @@ class InvalidEvent(TamisError, ValueError):
 
 class InvalidSubscription(TamisError, ValueError):
     """A subscription that cannot be saved."""
+
+
+class InvalidDelivery(InvalidSubscription):
+    """Delivery settings that cannot be read."""
 
 
 class InvalidSchema(TamisError, ValueError):

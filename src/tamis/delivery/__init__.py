@@ -1,0 +1,35 @@
+"""When and how subscriptions are told: schedules, settings, rate caps, notifications. No Spark."""
+
+from tamis.delivery.caps import LEDGER_SCHEMA, apply_caps, empty_ledger
+from tamis.delivery.notification import MATCH_TYPE, NOTIFICATION_SCHEMA, notification_id
+from tamis.delivery.schedule import Daily, Every, Immediate, Schedule, parse_schedule
+from tamis.delivery.settings import (
+    LARGEST_DIGEST,
+    RateCap,
+    Settings,
+    check_delivery,
+    due_times,
+    parse_settings,
+    settings_text,
+)
+
+__all__ = [
+    "LARGEST_DIGEST",
+    "LEDGER_SCHEMA",
+    "MATCH_TYPE",
+    "NOTIFICATION_SCHEMA",
+    "Daily",
+    "Every",
+    "Immediate",
+    "RateCap",
+    "Schedule",
+    "Settings",
+    "apply_caps",
+    "check_delivery",
+    "due_times",
+    "empty_ledger",
+    "notification_id",
+    "parse_schedule",
+    "parse_settings",
+    "settings_text",
+]

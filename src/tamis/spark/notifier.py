@@ -1,0 +1,160 @@
+"""The notifier: a streaming query from the match log to an outbox."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.delivery.caps import apply_caps
+from tamis.errors import PipelineError
+from tamis.spark.clock import ClockGuard, batch_watermark_us
+from tamis.spark.digests import MATCH_COLUMNS, digests, notifications
+from tamis.spark.ledger import LedgerStore
+from tamis.spark.outbox import OUTBOX_ORDER, Outbox, read_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["notify_stream", "stop_between_batches"]
+
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # Write the changes of a micro-batch, not all of the state.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting its rows would cost one look-up more for every write.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    # Spark would write the 12-byte times of old Impala.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+
+
+def notify_stream(
+    matches: DataFrame,
+    outbox: Outbox,
+    *,
+    checkpoint: str | Path,
+    retention: timedelta = timedelta(days=1),
+    interval: timedelta | None = timedelta(seconds=1),
+    name: str = "tamis-notifier",
+) -> StreamingQuery:
+    """Start a query that tells subscriptions of their matches when they are due.
+
+    ``matches`` is a streaming DataFrame with the columns of the match log
+    (:data:`~tamis.spark.digests.MATCH_COLUMNS`). The same event is told to a subscription once
+    within ``retention`` of its due time. Every ``interval`` a micro-batch takes up new matches and
+    publishes what was due when the one before it started; with ``None`` the query takes up the
+    matches that are there, publishes what is due, and ends.
+
+    Stopped or killed, it goes on from its checkpoint, and the outbox ends up the same.
+    docs/notifications.md has the rules. ::
+
+        outbox = ParquetOutbox("outbox")
+        query = notify_stream(matches, outbox, checkpoint="checkpoints/notifier")
+    """
+    _check_columns(matches)
+    if retention < timedelta(seconds=1):
+        raise PipelineError(f"the retention {retention} is too short; expected 1 s or more")
+    publisher = _Publisher(outbox, Path(checkpoint).absolute())
+    with _settings(matches.sparkSession):
+        writer = digests(matches, retention).writeStream.queryName(name).outputMode("append")
+        writer = writer.option("checkpointLocation", str(publisher.checkpoint))
+        if interval is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            pause_ms = interval // timedelta(milliseconds=1)
+            writer = writer.trigger(processingTime=f"{pause_ms} milliseconds")
+        return writer.foreachBatch(publisher.publish).start()
+
+
+def stop_between_batches(query: StreamingQuery, timeout: timedelta = timedelta(minutes=1)) -> None:
+    """Stop a query once its micro-batch has ended; in any case when ``timeout`` has passed.
+
+    Nothing is lost by stopping at any other moment, but Spark then fills the log with errors.
+    """
+    deadline = time.monotonic() + timeout.total_seconds()
+    before = query.lastProgress
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        last = query.lastProgress
+        if last is not None and (before is None or last.batchId != before.batchId):
+            break  # one has just ended, and the next is still being planned
+        time.sleep(0.005)
+    query.stop()
+
+
+class _Publisher:
+    """Does what Spark's own operators do not: rate caps, and handing over to the outbox."""
+
+    def __init__(self, outbox: Outbox, checkpoint: Path) -> None:
+        self.outbox = outbox
+        self.checkpoint = checkpoint
+        self._ledgers = LedgerStore(checkpoint / "caps")
+        self._guard = ClockGuard(checkpoint)
+        self._guard.wait()
+
+    def publish(self, groups: DataFrame, batch: int) -> None:
+        """Write one micro-batch aside, apply the rate caps, hand it over."""
+        aside = self.outbox.aside(self.checkpoint) / str(batch)
+        shutil.rmtree(aside, ignore_errors=True)  # of an attempt that was killed
+        rows = notifications(groups, pa.types.is_string(self.outbox.schema.field("matches").type))
+        ordered = rows.sortWithinPartitions("is_capped", *OUTBOX_ORDER)
+        # Also where the outbox has the micro-batch already: the state is computed on the way.
+        ordered.write.partitionBy("is_capped").parquet(str(aside))
+        told = aside / "is_capped=false"
+        self._apply_caps(batch, aside / "is_capped=true", told)
+        if told.exists():
+            self.outbox.publish(batch, told)
+        shutil.rmtree(aside)
+        self._guard.wait()
+
+    def _apply_caps(self, batch: int, capped: Path, told: Path) -> None:
+        """Add to ``told`` what the rate caps allow of ``capped``, and write the next ledger."""
+        ledger = self._ledgers.before(batch)
+        if not ledger.num_rows and not capped.exists():
+            return
+        schema = self.outbox.schema
+        rows = read_folder(capped, schema) if capped.exists() else schema.empty_table()
+        allowed, following = apply_caps(rows, ledger, batch_watermark_us(self.checkpoint, batch))
+        # First the ledger: where the outbox has a micro-batch, its ledger is there too.
+        if not following.equals(ledger):
+            self._ledgers.write(batch, following)
+        if allowed.num_rows:
+            told.mkdir(exist_ok=True)
+            pq.write_table(allowed, told / "capped.parquet")
+
+
+def _check_columns(matches: DataFrame) -> None:
+    absent = [name for name in MATCH_COLUMNS if name not in matches.columns]
+    if absent:
+        raise PipelineError(
+            f"the matches have no column {absent[0]!r}; expected {', '.join(MATCH_COLUMNS)}"
+        )
+    if not matches.isStreaming:
+        raise PipelineError("the matches are not a stream; expected one, as spark.readStream gives")
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Apply the notifier's settings while a query is started, which keeps a copy of them."""
+    before = {key: spark.conf.get(key, None) for key in _SETTINGS}
+    for key, value in _SETTINGS.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)

@@ -1,0 +1,72 @@
+"""Outboxes: where notifications wait for a sender, each there once whatever is replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from tamis.delivery.notification import NOTIFICATION_SCHEMA
+
+__all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "read_folder"]
+
+OUTBOX_ORDER = ("priority", "due", "subscription_id", "part")
+"""The order of the notifications of one micro-batch: the highest priority first."""
+
+
+class Outbox(Protocol):
+    """What the notifier asks of an outbox.
+
+    A micro-batch is written aside first, as Parquet files in a folder, and published from there.
+    """
+
+    schema: pa.Schema
+    """The columns it wants: NOTIFICATION_SCHEMA, where ``matches`` may be JSON text instead."""
+
+    def aside(self, checkpoint: Path) -> Path:
+        """The folder for what is written aside."""
+
+    def publish(self, batch: int, folder: Path) -> None:
+        """Take over the notifications in the Parquet files of ``folder``, all or none.
+
+        The same micro-batch may be published again, and then changes nothing.
+        """
+
+
+class ParquetOutbox:
+    """A folder with one sub-folder ``batch=N`` of Parquet files for each micro-batch that told.
+
+    A sub-folder appears whole, by one rename, and never changes. In each of its files the
+    notifications of the highest priority come first.
+    """
+
+    schema = NOTIFICATION_SCHEMA
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def aside(self, checkpoint: Path) -> Path:
+        """In the outbox, so that publishing is a rename; readers pass over a name with _."""
+        return self.path / "_aside"
+
+    def publish(self, batch: int, folder: Path) -> None:
+        """Rename ``folder`` to ``batch=N``, unless that is there already."""
+        published = self.path / f"batch={batch}"
+        if not published.exists():
+            folder.rename(published)
+
+    def read(self) -> pa.Table:
+        """All notifications: earlier micro-batches first, in each the highest priority first."""
+        folders = sorted(self.path.glob("batch=*"), key=lambda path: int(path.name[6:]))
+        tables = [read_folder(folder, NOTIFICATION_SCHEMA) for folder in folders]
+        return pa.concat_tables([NOTIFICATION_SCHEMA.empty_table(), *tables])
+
+
+def read_folder(folder: Path, schema: pa.Schema) -> pa.Table:
+    """The notifications in the Parquet files of one folder, in the order of an outbox."""
+    files = sorted(str(path) for path in folder.glob("*.parquet"))
+    table = ds.dataset(files, schema=schema, format="parquet").to_table()
+    return table.sort_by([(name, "ascending") for name in OUTBOX_ORDER])
