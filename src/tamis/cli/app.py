@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.terminal import exit_codes
+from tamis.cli.terminal import exit_codes, require_extra
 
 app = typer.Typer(
     name="tamis",
@@ -141,6 +141,40 @@ def explain(
 
         held = run_explain(filter, event, subscriptions, id, spelling, json)
     raise typer.Exit(0 if held else 1)
+
+
+@app.command()
+def run(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The settings of the pipeline, TOML.")
+    ],
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated."),
+    ] = None,
+    once: Annotated[
+        bool,
+        typer.Option("--once", metavar="", help="Do what there is to do, then end."),
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="End with the summary as one JSON object.")
+    ] = False,
+) -> None:
+    """Run the pipeline on Spark: match events, tell subscribers when it is due.
+
+    It runs until it is stopped (Ctrl-C, SIGTERM), and goes on from there when started again.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis run pipeline.toml --set matching.mode=sharded[/cyan]
+
+    [cyan]tamis run pipeline.toml --once --json[/cyan]
+    """
+    with exit_codes():
+        require_extra("spark", "pyspark", "pydantic", "prometheus_client")
+        from tamis.cli.run import RunJob
+
+        RunJob(file, set or (), once, json).run()
 
 
 @app.command()

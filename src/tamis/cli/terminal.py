@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tamis.errors import TamisError
+from tamis.errors import MissingExtra, TamisError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -87,6 +88,15 @@ def _is_compiling(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def require_extra(extra: str, *modules: str) -> None:
+    """Raise MissingExtra unless the modules of an extra are installed."""
+    absent = [name for name in modules if importlib.util.find_spec(name) is None]
+    if absent:
+        raise MissingExtra(
+            f"{absent[0]} is not installed. Install it: pip install 'tamis[{extra}]'"
+        )
 
 
 def message_of(error: BaseException) -> str:

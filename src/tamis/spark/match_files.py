@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.spark.due import due_times
+from tamis.delivery import due_times
 from tamis.spark.events import TIMESTAMP, Events
 from tamis.spark.tasks import Matcher, Plan, dead_letter_batch
 from tamis.spark.versions import Found, OpenVersion

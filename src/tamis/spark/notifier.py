@@ -48,7 +48,7 @@ def notify_stream(
     retention: timedelta = timedelta(days=1),
     interval: timedelta | None = timedelta(seconds=1),
     name: str = "tamis-notifier",
-) -> StreamingQuery:
+) -> NotifyStream:
     """Start a query that tells subscriptions of their matches when they are due.
 
     ``matches`` is a streaming DataFrame with the columns of the match log
@@ -75,7 +75,25 @@ def notify_stream(
         else:
             pause_ms = interval // timedelta(milliseconds=1)
             writer = writer.trigger(processingTime=f"{pause_ms} milliseconds")
-        return writer.foreachBatch(publisher.publish).start()
+        return NotifyStream(writer.foreachBatch(publisher.publish).start(), publisher)
+
+
+class NotifyStream:
+    """A running notifier."""
+
+    def __init__(self, query: StreamingQuery, publisher: _Publisher) -> None:
+        self.query = query
+        """Spark's own handle: ``awaitTermination``, ``lastProgress``, ``exception`` and so on."""
+        self._publisher = publisher
+
+    @property
+    def n_notifications(self) -> int:
+        """How many notifications were published since this was started."""
+        return self._publisher.n_notifications
+
+    def stop(self) -> None:
+        """Stop after what is being done; the next start goes on from there."""
+        self.query.stop()
 
 
 def stop_between_batches(query: StreamingQuery, timeout: timedelta = timedelta(minutes=1)) -> None:
@@ -99,6 +117,7 @@ class _Publisher:
     def __init__(self, outbox: Outbox, checkpoint: Path) -> None:
         self.outbox = outbox
         self.checkpoint = checkpoint
+        self.n_notifications = 0
         self._ledgers = LedgerStore(checkpoint / "caps")
         self._guard = ClockGuard(checkpoint)
         self._guard.wait()
@@ -114,7 +133,9 @@ class _Publisher:
         told = aside / "is_capped=false"
         self._apply_caps(batch, aside / "is_capped=true", told)
         if told.exists():
+            n_told = sum(pq.read_metadata(file).num_rows for file in told.glob("*.parquet"))
             self.outbox.publish(batch, told)
+            self.n_notifications += n_told
         shutil.rmtree(aside)
         self._guard.wait()
 

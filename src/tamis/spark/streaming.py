@@ -30,14 +30,17 @@ _KEPT_BATCHES = 2
 class MatchStream:
     """A running match of a stream."""
 
-    def __init__(
-        self, spark: SparkSession, query: StreamingQuery, log: MatchLog, follower: Follower
-    ) -> None:
+    def __init__(self, spark: SparkSession, query: StreamingQuery, matcher: BatchMatcher) -> None:
         self._spark = spark
         self.query = query
         """Spark's own handle: ``awaitTermination``, ``lastProgress``, ``exception`` and so on."""
-        self.log = log
-        self._follower = follower
+        self.log = matcher.log
+        self._matcher = matcher
+
+    @property
+    def totals(self) -> Written:
+        """Events, matches and dead letters since this was started."""
+        return self._matcher.totals
 
     @property
     def matches(self) -> DataFrame:
@@ -52,7 +55,7 @@ class MatchStream:
     @property
     def version(self) -> int:
         """The newest version of the subscriptions."""
-        latest = self._follower.store.latest()
+        latest = self._matcher.follower.store.latest()
         return 0 if latest is None else latest.number
 
     @property
@@ -79,6 +82,7 @@ class BatchMatcher:
     ) -> None:
         self.follower, self.pins, self.log = follower, pins, log
         self.mapping, self.mode, self.n_shards = mapping, mode, n_shards
+        self.totals = Written(0, 0, 0)
 
     def __call__(self, events: DataFrame, batch: int) -> Written | None:
         """Match a batch; one that is in the log already was replayed and is left alone."""
@@ -95,6 +99,8 @@ class BatchMatcher:
         how = "replicated" if plan.n_shards == 1 else f"{plan.n_shards} shards"
         with described(spark, f"tamis: match batch {batch}, version {pin.version}, {how}"):
             written = self.log.write(batch, spread_events(events, plan), plan, pin.matched_at)
+        if written is not None:
+            self.totals = Written(*map(sum, zip(self.totals, written, strict=True)))
         self._forget(batch)
         return written
 
@@ -152,7 +158,7 @@ def match_stream(
     writer = writer.queryName(name or "tamis matcher")
     if trigger:
         writer = writer.trigger(**trigger)
-    return MatchStream(spark, writer.start(), match_log, follower)
+    return MatchStream(spark, writer.start(), matcher)
 
 
 def _name_of(checkpoint: Path) -> str:

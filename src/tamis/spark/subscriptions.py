@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tamis.delivery import check_delivery
 from tamis.errors import InvalidSubscription, TamisError
 from tamis.index import Index
 from tamis.model import Subscription
@@ -120,7 +121,9 @@ def subscription_of(row: dict[str, Any]) -> Subscription:
     location = held.get("location")
     if isinstance(location, dict) and {"lon", "lat"} == set(location):
         held["location"] = [location["lon"], location["lat"]]
-    return Subscription.from_json(held)
+    subscription = Subscription.from_json(held)
+    check_delivery(subscription)
+    return subscription
 
 
 def _build_token(

@@ -1,0 +1,125 @@
+"""``tamis run``: a pipeline from its settings file, until somebody stops it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from tamis.cli.terminal import stderr_console
+from tamis.spark.pipeline import Pipeline, Status
+from tamis.spark.settings import read_settings
+
+_EVERY_S = 1.0
+_LINE_EVERY_S = 10.0  # where nobody looks
+
+
+@dataclass(slots=True)
+class RunJob:
+    """The options of one run, and what it does with them."""
+
+    file: Path
+    changes: Sequence[str] = ()
+    once: bool = False
+    json: bool = False
+    _stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Run until SIGTERM, SIGINT or a failure; with ``once`` until all is done."""
+        pipeline = Pipeline(read_settings(self.file, self.changes))
+        pipeline.check()
+        since = time.monotonic()
+        with self._stopping_cleanly(pipeline):
+            if self.once:
+                pipeline.run_once()
+            else:
+                self._serve_metrics(pipeline)
+                pipeline.start()
+                self._watch(pipeline)
+            status = pipeline.status()
+        self._print_summary(status, time.monotonic() - since)
+
+    def _serve_metrics(self, pipeline: Pipeline) -> None:
+        port = pipeline.settings.metrics_port
+        if port is None:
+            return
+        from tamis.spark.metrics import serve_metrics
+
+        used = serve_metrics(port, pipeline.status)
+        stderr_console().print(f"metrics: http://127.0.0.1:{used}/metrics", highlight=False)
+
+    @contextmanager
+    def _stopping_cleanly(self, pipeline: Pipeline) -> Iterator[None]:
+        """SIGTERM ends the watching; whatever ends it, the pipeline is stopped."""
+
+        def stop(signum: int, frame: FrameType | None) -> None:
+            self._stopped.set()
+
+        before = signal.signal(signal.SIGTERM, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            pipeline.stop()
+
+    def _watch(self, pipeline: Pipeline) -> None:
+        console = stderr_console()
+        if not console.is_terminal:
+            self._watch_quietly(pipeline)
+            return
+        last, since = Status(), time.monotonic()
+        with Live(Text("starting"), console=console, transient=True, auto_refresh=False) as live:
+            while not self._stopped.wait(_EVERY_S) and pipeline.is_running():
+                status, now = pipeline.status(), time.monotonic()
+                live.update(_line(status, last, now - since), refresh=True)
+                last, since = status, now
+
+    def _watch_quietly(self, pipeline: Pipeline) -> None:
+        """A JSON object now and then, for whoever reads the log."""
+        told_at = time.monotonic()
+        while not self._stopped.wait(_EVERY_S) and pipeline.is_running():
+            if time.monotonic() - told_at >= _LINE_EVERY_S:
+                told_at = time.monotonic()
+                print(json.dumps(pipeline.status().to_json()), file=sys.stderr, flush=True)
+
+    def _print_summary(self, status: Status, seconds: float) -> None:
+        if self.json:
+            print(json.dumps({**status.to_json(), "seconds": round(seconds, 3)}))
+            return
+        table = Table(box=None, show_header=False, pad_edge=False)
+        table.add_column(style="dim")
+        table.add_column(justify="right")
+        for name in ("events", "matches", "notifications", "dead_letters", "index_version"):
+            table.add_row(name.replace("_", " "), f"{getattr(status, name):,}")
+        stderr_console().print(table)
+
+
+def _line(status: Status, last: Status, seconds: float) -> Text:
+    """The status line: rates of the last second, and how it stands."""
+    events = (status.events - last.events) / seconds
+    matches = (status.matches - last.matches) / seconds
+    lag = f"lag {status.match_seconds + status.notify_seconds:.1f} s"
+    if status.waiting_files:
+        lag += f", {status.waiting_files:,} files wait"
+    parts = [
+        f"{status.events:,} events ({events:,.0f}/s)",
+        f"{status.matches:,} matches ({matches:,.0f}/s)",
+        f"{status.notifications:,} notifications",
+        f"index {status.index_version}",
+        f"lag {lag:.1f} s"
+        + (f", {status.waiting_files} files wait" if status.waiting_files else ""),
+    ]
+    if status.dead_letters:
+        parts.append(f"[red]{status.dead_letters:,} dead letters[/red]")
+    return Text.from_markup("  ·  ".join(parts))

@@ -1,0 +1,182 @@
+"""Pipeline: the matcher and the notifier of one settings file, started, watched and stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import PipelineError
+from tamis.spark.runtime import session
+from tamis.spark.settings import PipelineSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tamis.spark.notifier import NotifyStream
+    from tamis.spark.streaming import MatchStream
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a pipeline has done since it was started, and how it stands.
+
+    ``match_seconds`` and ``notify_seconds`` are what the last micro-batch took;
+    ``waiting_files`` how many files of events wait for the next.
+    """
+
+    index_version: int = 0
+    events: int = 0
+    matches: int = 0
+    dead_letters: int = 0
+    notifications: int = 0
+    match_seconds: float = 0.0
+    notify_seconds: float = 0.0
+    waiting_files: int = 0
+
+    def to_json(self) -> dict[str, float]:
+        """The status as a JSON object."""
+        return asdict(self)
+
+
+class Pipeline:
+    """A pipeline of some settings.
+
+    It keeps all it must remember in the folder ``state`` of the settings: the checkpoints of its
+    two queries, the index files and the match log. Started again, it goes on from there. ::
+
+        pipeline = Pipeline(read_settings(Path("pipeline.toml")))
+        pipeline.start()
+        while pipeline.is_running():
+            time.sleep(1)
+    """
+
+    def __init__(self, settings: PipelineSettings) -> None:
+        self.settings = settings
+        self._spark: SparkSession | None = None
+        self._matching: MatchStream | None = None
+        self._notifying: NotifyStream | None = None
+
+    def check(self) -> None:
+        """Raise PipelineError for what can be seen to be wrong before Spark is started."""
+        settings = self.settings
+        for section, path in (
+            ("events.path", settings.events.path),
+            ("subscriptions.path", settings.subscriptions.path),
+        ):
+            if path is not None and not path.is_dir():
+                raise PipelineError(f"{section}: there is no folder {path}; make it first")
+        try:
+            settings.state.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise PipelineError(f"state: {settings.state} cannot be made: {error}") from None
+        if not os.access(settings.state, os.W_OK):
+            raise PipelineError(f"state: {settings.state} cannot be written to")
+
+    def start(self) -> None:
+        """Start both queries, or go on where they were stopped."""
+        self._start_matching({"processingTime": _milliseconds(self.settings.matching.interval)})
+        self._start_notifying(self.settings.notifications.interval)
+
+    def run_once(self) -> None:
+        """Match the events that are there, publish what is due, and return."""
+        matching = self._start_matching({"availableNow": True})
+        matching.query.awaitTermination()
+        self._start_notifying(None).query.awaitTermination()
+
+    def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
+        from tamis.spark.sources import open_changes, open_events
+        from tamis.spark.streaming import match_stream
+
+        self.check()
+        settings = self.settings
+        spark = self._spark = session(settings.name, **settings.spark)
+        events, mapping = open_events(spark, settings.events)
+        mode = settings.matching.mode
+        self._matching = match_stream(
+            events,
+            changes=open_changes(spark, settings.subscriptions),
+            checkpoint=settings.state / "matcher",
+            n_tokens=settings.matching.tokens,
+            mapping=mapping,
+            mode=None if mode == "auto" else mode,
+            trigger=trigger,
+            name=f"{settings.name}: match",
+        )
+        return self._matching
+
+    def _start_notifying(self, interval: timedelta | None) -> NotifyStream:
+        from tamis.spark.notifier import notify_stream
+        from tamis.spark.sources import open_outbox
+
+        assert self._matching is not None
+        told = self.settings.notifications
+        self._notifying = notify_stream(
+            self._matching.matches,
+            open_outbox(told.outbox),
+            checkpoint=self.settings.state / "notifier",
+            retention=told.retention,
+            interval=interval,
+            name=f"{self.settings.name}: notify",
+        )
+        return self._notifying
+
+    def is_running(self) -> bool:
+        """Whether both queries run; raises PipelineError if one failed."""
+        streams = [stream for stream in (self._matching, self._notifying) if stream is not None]
+        for stream in streams:
+            failure = stream.query.exception()
+            if failure is not None:
+                raise PipelineError(f"{stream.query.name} stopped: {_reason(failure)}")
+        return bool(streams) and all(stream.query.isActive for stream in streams)
+
+    def status(self) -> Status:
+        """How it stands."""
+        matching, notifying = self._matching, self._notifying
+        if matching is None:
+            return Status()
+        done, progress = matching.totals, matching.query.lastProgress
+        told = None if notifying is None else notifying.query.lastProgress
+        return Status(
+            matching.version,
+            done.n_events,
+            done.n_matches,
+            done.n_dead,
+            0 if notifying is None else notifying.n_notifications,
+            _batch_seconds(progress),
+            _batch_seconds(told),
+            _waiting_files(progress),
+        )
+
+    def stop(self) -> None:
+        """Stop both queries and Spark; what was begun is done again at the next start."""
+        for stream in (self._matching, self._notifying):
+            if stream is not None:
+                with contextlib.suppress(Exception):  # a query that failed has nothing to stop
+                    stream.query.stop()
+        if self._spark is not None:
+            self._spark.stop()
+            self._spark = None
+
+
+def _milliseconds(interval: timedelta) -> str:
+    return f"{interval // timedelta(milliseconds=1)} milliseconds"
+
+
+def _batch_seconds(progress: Any) -> float:
+    return 0.0 if progress is None else progress["durationMs"].get("triggerExecution", 0) / 1000
+
+
+def _waiting_files(progress: Any) -> int:
+    """What Spark's file source says in its metrics; other sources have no such figure."""
+    sources = [] if progress is None else progress["sources"]
+    return sum(int((one.get("metrics") or {}).get("numFilesOutstanding") or 0) for one in sources)
+
+
+def _reason(failure: Any) -> str:
+    """The first line that says what happened, without Spark's stack of calls."""
+    lines = [line for line in str(failure).splitlines() if line.strip()]
+    causes = [line for line in lines if "tamis.errors." in line]
+    return (causes[-1] if causes else lines[0] if lines else "for no known reason").strip()
