@@ -138,14 +138,15 @@ class Index:
         return self._match_set(state, *match_matrix(state, matrix, match_one))
 
     def deliveries(self) -> list[tuple[str, dict[str, Any]]]:
-        """The owner and the delivery settings of every row, in the order of ``MatchSet.rows``.
+        """The owners and delivery settings, in the order a saved index numbers its subscriptions.
 
         >>> index = Index()
         >>> index.add(Subscription("s1", "x < 1", owner="zoe", delivery={"schedule": "immediate"}))
         >>> index.deliveries()
         [('zoe', {'schedule': 'immediate'})]
         """
-        return [self._archive.delivery(row) for row in range(self._engine.state.n_rows)]
+        rows = range(self._engine.state.n_rows)
+        return [self._archive.delivery(row) for row in rows if self._engine.is_alive(row)]
 
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or does not, clause by clause."""

@@ -4,7 +4,7 @@ from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
 from tamis.spark.events import EventMapping
 from tamis.spark.java import java_home
 from tamis.spark.match_log import MatchLog
-from tamis.spark.matching import dead_letters, match
+from tamis.spark.matching import dead_letters, match, match_to_parquet
 from tamis.spark.runtime import session
 from tamis.spark.snapshots import SnapshotStore
 from tamis.spark.streaming import MatchStream, match_stream
@@ -21,5 +21,6 @@ __all__ = [
     "java_home",
     "match",
     "match_stream",
+    "match_to_parquet",
     "session",
 ]

@@ -143,6 +143,8 @@ class EventReader:
     def _plain_columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array] | None:
         """Attributes as flat columns; None if a row holds more than columns can say."""
         columns: dict[str, pa.Array] = {}
+        if self.mapping.time and not _is_in_python(batch.column(self.mapping.time)):
+            return None
         for name in self.names:
             for dotted, column in _flat(name, batch.column(name)):
                 if dotted in columns or not _is_in_python(column):

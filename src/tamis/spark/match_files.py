@@ -41,9 +41,12 @@ _DELIVERY = [
 
 # A row group pays for its dictionaries once, so it should be large; a match in it takes nine
 # bytes of memory until it is written.
+_CONSTANT = 1 << 16
 _GROUP_MATCHES = 16_000_000
 _GROUP_EVENTS = 1_000_000
 _GROUP_PAYLOAD_BYTES = 64_000_000
+
+Numbers = npt.NDArray[np.int32]
 
 REPORT = "file string, n_events long, n_matches long, dead_file string, n_dead long"
 
@@ -80,7 +83,8 @@ class MatchFile:
             self._n_payload += events.payloads.nbytes
             self._events.append(events)
         first = self._n_events - len(events)
-        self._found.append(found._replace(events=found.events + np.int32(first)))
+        found.events[:] += np.int32(first)  # counted through the row group from here on
+        self._found.append(found)
         self._n_rows += len(found.rows)
         if (
             self._n_rows >= _GROUP_MATCHES
@@ -96,39 +100,57 @@ class MatchFile:
 
     def _write(self) -> None:
         if self._n_rows:
-            found = Found(*(np.concatenate(arrays) for arrays in zip(*self._found, strict=True)))
-            columns = self._key(found)
+            columns = self._key()
             if self._matched_at is not None:
-                columns += self._delivery(found, self._matched_at)
+                columns += self._delivery(self._matched_at)
             table = pa.table(columns, schema=self.schema)
             self._file.write_table(table, row_group_size=len(table))
             self.n_matches += len(table)
         self._clear()
 
-    def _key(self, found: Found) -> list[Any]:
-        ids = pa.concat_arrays([events.ids for events in self._events])
+    def _key(self) -> list[pa.ChunkedArray]:
+        version = pa.array(np.full(_CONSTANT, self._version, np.int64))
         return [
-            _spread(ids, found.events),
-            _dictionary_of(found.rows, self._opened.ids),
-            pa.array(found.priorities),
-            pa.array(np.full(len(found.rows), self._version, np.int64)),
+            self._of_events([events.ids for events in self._events]),
+            self._subscription_ids(),
+            pa.chunked_array([found.priorities for found in self._found]),
+            _constant(version, self._n_rows),
         ]
 
-    def _delivery(self, found: Found, matched_at: np.datetime64) -> list[Any]:
-        times = pa.concat_arrays([events.times for events in self._events])
-        payloads = pa.concat_arrays([events.payloads for events in self._events])
-        owners, schedules = self._opened.owners, self._opened.schedules
-        due_of_schedule = due_times(schedules.dictionary, matched_at)
+    def _subscription_ids(self) -> pa.ChunkedArray:
+        """Their dictionary has every id if most will occur; the search for them costs too."""
+        ids = self._opened.ids
+        rows = [found.rows for found in self._found]
+        if self._n_rows < 2 * len(ids) or self._opened.has_removed:
+            codes, used = _renumbered(np.concatenate(rows), len(ids))
+            rows, ids = [codes], ids.take(pa.array(used))
+        return _coded(rows, ids)
+
+    def _of_events(self, arrays: list[pa.Array]) -> pa.ChunkedArray:
+        """What events hold, for each of their matches; Parquet wants no text twice."""
+        held = pa.concat_arrays(arrays).dictionary_encode()
+        if len(held.dictionary) == len(held):
+            return _coded([found.events for found in self._found], held.dictionary)
+        codes = [held.indices.take(pa.array(found.events)) for found in self._found]
+        return _coded(codes, held.dictionary)
+
+    def _delivery(self, matched_at: np.datetime64) -> list[pa.ChunkedArray]:
+        opened = self._opened
         now = pa.scalar(int(matched_at.astype(np.int64)), pa.int64()).cast(TIMESTAMP)
-        schedule_codes = schedules.indices.to_numpy()[found.rows]
-        owner_codes = owners.indices.to_numpy()[found.rows]
+        times = pa.concat_arrays([events.times for events in self._events]).fill_null(now)
+        owner_of_row = opened.owners.indices.to_numpy()
+        schedule_of_row = opened.schedules.indices.to_numpy()
+        owners = [owner_of_row[found.rows] for found in self._found]
+        schedules = [schedule_of_row[found.rows] for found in self._found]
+        due = due_times(opened.schedules.dictionary, matched_at)
+        moment = pa.array(np.full(_CONSTANT, matched_at), TIMESTAMP)
         return [
-            pa.DictionaryArray.from_arrays(owner_codes, owners.dictionary, safe=False),
-            times.fill_null(now).take(pa.array(found.events)),
-            pa.array(np.full(len(found.rows), matched_at), TIMESTAMP),
-            pa.array(due_of_schedule[schedule_codes], TIMESTAMP),
-            pa.DictionaryArray.from_arrays(schedule_codes, schedules.dictionary, safe=False),
-            _spread(payloads, found.events),
+            _coded(owners, opened.owners.dictionary),
+            pa.chunked_array([times.take(pa.array(found.events)) for found in self._found]),
+            _constant(moment, self._n_rows),
+            pa.chunked_array([pa.array(due[codes], TIMESTAMP) for codes in schedules]),
+            _coded(schedules, opened.schedules.dictionary),
+            self._of_events([events.payloads for events in self._events]),
         ]
 
 
@@ -164,22 +186,25 @@ def write_matches(
     yield pa.RecordBatch.from_arrays(report, [part.split()[0] for part in REPORT.split(", ")])
 
 
-def _spread(values: pa.Array, places: npt.NDArray[np.int32]) -> pa.DictionaryArray:
-    """Values at places, each different one once: Parquet wants dictionaries without repeats."""
-    coded = values.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(coded.indices.take(pa.array(places)), coded.dictionary)
+def _coded(codes: list[Any], texts: pa.Array) -> pa.ChunkedArray:
+    """Texts by their positions, a chunk for each array of them."""
+    of = pa.DictionaryArray.from_arrays
+    return pa.chunked_array([of(pa.array(part), texts, safe=False) for part in codes])
 
 
-def _dictionary_of(rows: npt.NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray:
-    """The texts of rows, with a dictionary of those that occur."""
-    if len(rows) < len(texts) >> 5:
+def _constant(chunk: pa.Array, n: int) -> pa.ChunkedArray:
+    """N times the same, over the memory of one chunk."""
+    whole, rest = divmod(n, len(chunk))
+    return pa.chunked_array([*[chunk] * whole, chunk.slice(0, rest)])
+
+
+def _renumbered(rows: Numbers, n_rows: int) -> tuple[Numbers, Numbers]:
+    """Rows numbered anew in their order, without those that do not occur; and the old numbers."""
+    if len(rows) < n_rows >> 5:
         used, codes = np.unique(rows, return_inverse=True)
-        codes = codes.astype(np.int32)
-    else:
-        is_used = np.zeros(len(texts), np.bool_)
-        is_used[rows] = True
-        used = np.flatnonzero(is_used)
-        code_of_row = np.cumsum(is_used, dtype=np.int32)
-        code_of_row -= 1
-        codes = code_of_row[rows]
-    return pa.DictionaryArray.from_arrays(pa.array(codes), texts.take(pa.array(used)), safe=False)
+        return codes.astype(np.int32), used
+    is_used = np.zeros(n_rows, np.bool_)
+    is_used[rows] = True
+    code_of_row = np.cumsum(is_used, dtype=np.int32)
+    code_of_row -= 1
+    return code_of_row[rows], np.flatnonzero(is_used).astype(np.int32)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from tamis.errors import InvalidEvent
+from tamis.errors import InvalidEvent, PipelineError
 from tamis.spark import tasks
 from tamis.spark.events import EventMapping
+from tamis.spark.match_log import Written, run_tasks
 from tamis.spark.subscriptions import prepare
 from tamis.spark.versions import Version
 
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Mode = Literal["replicated", "sharded"]
-
-_ROWS_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 def match(
@@ -61,6 +62,44 @@ def match(
     added = [events.schema[name] for name in columns]
     function = partial(tasks.match_rows, plan, tuple(columns))
     return spread.mapInArrow(function, _result_schema(added))
+
+
+def match_to_parquet(
+    events: DataFrame,
+    subscriptions: Any,
+    path: str | Path,
+    *,
+    mapping: EventMapping | None = None,
+    mode: Mode | None = None,
+    n_shards: int | None = None,
+    snapshots: str | Path | None = None,
+) -> Written:
+    """Write what `match` finds to a new directory of Parquet files, and say how much it was.
+
+    The tasks write the files themselves, several times as fast as through Spark where events
+    match many subscriptions. The directory appears whole or not at all; on a cluster it must
+    be one that every machine sees. Rows that cannot be read are in its folder ``_dead_letters``.
+    """
+    target = Path(path).absolute()
+    if target.exists():
+        raise PipelineError(f"{target} exists; give a new path")
+    mapping = mapping or EventMapping()
+    mapping.check(arrow_schema(events))
+    version = prepare(events.sparkSession, subscriptions, snapshots)
+    plan = plan_of(events, version, mapping, mode, n_shards)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+    try:
+        with described(events.sparkSession, f"tamis: match into {target}"):
+            written = run_tasks(spread_events(events, plan), plan, aside / "whole", None)
+        dead = aside / "whole" / "_dead_letters"
+        dead.mkdir()
+        for file in (aside / "whole").glob("dead-*.parquet"):
+            file.rename(dead / file.name)
+        (aside / "whole").rename(target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return written
 
 
 def dead_letters(

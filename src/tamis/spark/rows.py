@@ -126,7 +126,16 @@ def _python_value(scalar: pa.Scalar, is_raw: bool) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError) as error:
-        return str(scalar) if is_raw else InvalidEvent(f"{scalar} cannot be read: {error}")
+        shown = _shown(scalar)
+        return shown if is_raw else InvalidEvent(f"{shown} cannot be read: {error}")
+
+
+def _shown(scalar: pa.Scalar) -> str:
+    """A text for a value that Python cannot hold; Arrow's own is made by way of Python."""
+    try:
+        return str(scalar.cast(pa.string()).as_py())
+    except pa.ArrowException:
+        return f"a value of type {scalar.type}"
 
 
 def _reader(kind: pa.DataType) -> Callable[[Any], Any]:

@@ -68,6 +68,11 @@ class OpenVersion:
         return int(self._starts[-1])
 
     @property
+    def has_removed(self) -> bool:
+        """Whether some rows never match; their ids may be there twice."""
+        return any(is_removed is not None for _, is_removed in self._layers)
+
+    @property
     def schema(self) -> Any:
         """What is known of attributes beforehand, if anything."""
         return self._layers[0][0].index.schema if self._layers else None
@@ -99,7 +104,7 @@ class OpenVersion:
             if is_removed is not None:
                 kept = ~is_removed[rows]
                 events, rows, priorities = events[kept], rows[kept], priorities[kept]
-            yield Found(events, rows + np.int32(start), priorities.view(np.int8))
+            yield Found(events, rows + np.int32(start) if start else rows, priorities.view(np.int8))
 
 
 _layers: dict[str, Layer] = {}

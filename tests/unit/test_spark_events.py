@@ -1,0 +1,207 @@
+"""Events of any shape: what a mapping reads from Arrow batches, and what it cannot read."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tamis import Index, Subscription
+from tamis.errors import InvalidEvent
+from tamis.spark.events import EventMapping, EventReader, Events
+from tamis.spark.rows import row_as_json
+from tamis.values import Point, Polygon, Range
+
+POINT = pa.struct([("lon", pa.float64()), ("lat", pa.float64())])
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def read(columns: dict[str, Any], mapping: EventMapping | None = None) -> Events:
+    batch = pa.RecordBatch.from_pydict(columns)
+    mapping = mapping or EventMapping()
+    mapping.check(batch.schema)
+    return EventReader(mapping, batch.schema).read(batch)
+
+
+def attributes(events: Events) -> list[dict[str, Any]]:
+    """What each event holds, whichever way it was read."""
+    if isinstance(events.attributes, list):
+        return [one.attributes for one in events.attributes]
+    names = list(events.attributes)
+    rows = zip(*(events.attributes[name].to_pylist() for name in names), strict=True)
+    return [
+        {n: (v,) for n, v in zip(names, row, strict=True) if v is not None and v == v}
+        for row in rows
+    ]
+
+
+def test_plain_columns_stay_columns() -> None:
+    events = read({"id": ["a", "b"], "price": [1.5, math.nan], "brand": [None, "x"]})
+    assert isinstance(events.attributes, dict)
+    assert attributes(events) == [{"price": (1.5,)}, {"brand": ("x",)}]
+    assert events.ids.to_pylist() == ["a", "b"]
+    assert events.times.null_count == events.payloads.null_count == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([2**53 + 1]), 2**53 + 1),
+        (pa.array([True]), True),
+        (pa.array([NOON], pa.timestamp("us", "UTC")), NOON),
+        (pa.array([datetime(2026, 1, 1, 12)], pa.timestamp("us")), NOON),  # without a zone: UTC
+        (pa.array([date(2026, 1, 1)]), datetime(2026, 1, 1, tzinfo=UTC)),
+        (pa.array([Decimal(7)], pa.decimal128(10, 0)), 7),
+        (pa.array([Decimal("7.25")], pa.decimal128(10, 2)), 7.25),
+        (pa.array([{"lon": 1.0, "lat": 2.0}], POINT), Point(1, 2)),
+        (pa.array([{"low": 1, "high": 2, "ends": "[)"}]), Range(1, 2, "[)")),
+        (
+            pa.array([{"polygon": "POLYGON ((0 0, 1 0, 1 1, 0 0))"}]),
+            Polygon([(0, 0), (1, 0), (1, 1)]),
+        ),
+    ],
+)
+def test_a_value_of_any_type(column: pa.Array, expected: Any) -> None:
+    events = read({"id": ["a"], "x": column})
+    (held,) = attributes(events)
+    assert held == {"x": (expected,)}
+    assert type(held["x"][0]) is type(expected)
+
+
+def test_nested_structs_and_maps_are_flattened_and_arrays_are_several_values() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    events = read(
+        {
+            "id": ["a", "b"],
+            "car": [{"mark": "FORD", "engine": {"ccm": 1600}}, None],
+            "extra": pa.array([[("doors", 5)], []], kind),
+            "tag": [["new", "sale"], []],
+            "stops": pa.array([[{"lon": 1, "lat": 2}, {"lon": 3, "lat": 4}], None], pa.list_(POINT)),
+        }
+    )
+    assert attributes(events) == [
+        {
+            "car.mark": ("FORD",), "car.engine.ccm": (1600,), "extra.doors": (5,),
+            "tag": ("new", "sale"), "stops": (Point(1, 2), Point(3, 4)),
+        },
+        {},
+    ]  # fmt: skip
+
+
+def test_nested_structs_of_plain_values_stay_columns() -> None:
+    events = read({"id": ["a", "b"], "car": [{"mark": "FORD", "year": 2014}, None]})
+    assert isinstance(events.attributes, dict)
+    assert attributes(events) == [{"car.mark": ("FORD",), "car.year": (2014,)}, {}]
+
+
+def test_two_columns_make_a_point() -> None:
+    mapping = EventMapping(points={"place": ("x", "y")})
+    events = read({"id": ["a", "b"], "x": [1.0, 1.0], "y": [2.0, None]}, mapping)
+    assert attributes(events) == [{"place": (Point(1, 2),)}, {}]
+
+
+def test_id_time_and_payload_from_columns_of_other_types() -> None:
+    mapping = EventMapping(id="number", time="at", payload="text")
+    events = read(
+        {"number": [7, 8], "at": ["2026-01-01T12:00:00Z", None], "text": ["é", None], "x": [1, 2]},
+        mapping,
+    )
+    assert events.ids.to_pylist() == ["7", "8"]
+    assert events.times.to_pylist() == [NOON, None]
+    assert events.payloads.to_pylist() == ["é".encode(), None]
+    assert attributes(events) == [{"x": (1,)}, {"x": (2,)}]
+
+
+def test_json_columns_give_attributes_and_the_id() -> None:
+    mapping = EventMapping(id="ad.id", time="at", payload="raw", json={"value": ""})
+    body = {"ad": {"id": 7, "price": 3}, "at": "2026-01-01T12:00:00Z", "raw": {"a": [1]}, "tag": ["a", "b"]}
+    events = read({"value": [json.dumps(body)], "offset": [3]}, mapping)
+    assert events.ids.to_pylist() == ["7"]
+    assert events.times.to_pylist() == [NOON]
+    assert json.loads(events.payloads[0].as_py()) == {"a": [1]}
+    assert attributes(events) == [{"offset": (3,), "ad.price": (3,), "tag": ("a", "b")}]
+    prefixed = read({"id": ["a"], "body": ['{"price": 3}']}, EventMapping(json={"body": "ad."}))
+    assert attributes(prefixed) == [{"ad.price": (3,)}]
+
+
+def test_rows_that_cannot_be_read_are_dead_and_the_others_are_not() -> None:
+    texts = ['{"x": 1}', "{", "[1]", '{"x": {"$range": [2, 1]}}', '{"n": 1}', None]
+    events = read({"id": ["a", "b", "c", "d", "e", ""], "body": texts, "n": [1, 2, 3, 4, 5, 6]},
+                  EventMapping(json=["body"]))  # fmt: skip
+    assert events.ids.to_pylist() == ["a"]
+    assert [position for position, _ in events.dead] == [1, 2, 3, 4, 5]
+    reasons = [reason for _, reason in events.dead]
+    for reason, part in zip(
+        reasons, ["not JSON", "no object", "empty range", "given twice", "not a non-empty"], strict=True
+    ):
+        assert part in reason
+
+
+def test_plain_rows_without_an_id_are_dead() -> None:
+    events = read({"id": ["a", None, "", "d"], "x": [1, 2, 3, 4]})
+    assert events.positions.tolist() == [0, 3]
+    assert events.dead == [(1, "the event has no id"), (2, "the event has no id")]
+    assert attributes(events) == [{"x": (1,)}, {"x": (4,)}]
+
+
+def test_times_that_python_cannot_hold_cost_their_row_only() -> None:
+    far = pa.array([0, 2**60, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    batch = pa.RecordBatch.from_pydict({"id": ["a", "b", "c"], "at": far})
+    events = EventReader(EventMapping(), batch.schema).read(batch)
+    assert events.ids.to_pylist() == ["a", "c"]
+    assert [position for position, _ in events.dead] == [1]
+    assert json.loads(row_as_json(batch, 1))["id"] == "b"
+    texts = read({"id": ["a", "b"], "at": ["yesterday", None], "x": [1, 2]}, EventMapping(time="at"))
+    assert texts.ids.to_pylist() == ["b"]
+    assert "yesterday" in texts.dead[0][1]
+
+
+def test_a_time_column_that_python_cannot_hold_is_dead_too() -> None:
+    far = pa.array([0, 2**60], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    events = read({"id": ["a", "b"], "at": far, "x": [1, 2]}, EventMapping(time="at"))
+    assert events.ids.to_pylist() == ["a"]
+    assert len(events.dead) == 1
+
+
+def test_a_row_as_json_says_all_it_holds() -> None:
+    batch = pa.RecordBatch.from_pydict({"id": ["é"], "raw": [b"\xff"], "at": [NOON], "x": [None]})
+    row = json.loads(row_as_json(batch, 0))
+    assert row == {"id": "é", "raw": "/w==", "at": "2026-01-01 12:00:00+00:00", "x": None}
+
+
+@pytest.mark.parametrize(
+    ("columns", "mapping", "part"),
+    [
+        ({"x": [1]}, EventMapping(), "no column 'id'"),
+        ({"id": [1.5]}, EventMapping(), "expected text or whole numbers"),
+        ({"id": ["a"], "raw": [b"x"]}, EventMapping(), "name it as the payload"),
+        ({"id": ["a"], "at": [1]}, EventMapping(time="at"), "expected timestamps"),
+        ({"id": ["a"], "x": [[[1]]]}, EventMapping(), "no attribute can hold"),
+        ({"id": ["a"], "x": ["1"], "y": [1]}, EventMapping(points={"p": ("x", "y")}), "of a point"),
+        ({"id": ["a"]}, EventMapping(attributes=["x"]), "no column 'x'"),
+    ],
+)
+def test_a_mapping_that_cannot_work_is_an_error_before_the_job(
+    columns: dict[str, Any], mapping: EventMapping, part: str
+) -> None:
+    with pytest.raises(InvalidEvent, match=part):
+        mapping.check(pa.RecordBatch.from_pydict(columns).schema)
+
+
+def test_only_the_attributes_asked_for_count() -> None:
+    events = read({"id": ["a"], "x": [1], "raw": [b"x"]}, EventMapping(attributes=["x"]))
+    assert attributes(events) == [{"x": (1,)}]
+
+
+def test_a_schema_of_the_index_makes_dead_letters() -> None:
+    index = Index(schema={"tag": "text"})
+    index.add(Subscription("s", "tag = 'a'"))
+    batch = pa.RecordBatch.from_pydict({"id": ["a", "b"], "tag": [["a", "b"], ["a"]]})
+    events = EventReader(EventMapping(), batch.schema, index.schema).read(batch)
+    assert events.ids.to_pylist() == ["b"]
+    assert "has 2 values" in events.dead[0][1]
