@@ -87,22 +87,20 @@ def test_the_clock(notifier: Notifier) -> None:
     """Dues near, past and far: each when it is due, also when nothing arrives, also restarted."""
     query = notifier.start(timedelta(milliseconds=200))
     now = datetime.now(UTC)
-    soon, far = now + timedelta(seconds=25), now + timedelta(days=3650)
+    far = now + timedelta(days=3650)
     notifier.log.append(
         [
             match("e1", "at once", now), match("e2", "at once", now), match("e1", "at once", now),
-            match("e1", "late", now - timedelta(days=400)),
-            match("e1", "soon", soon), match("e1", "far", far),
+            match("e1", "late", now - timedelta(days=400)), match("e1", "far", far),
         ]
     )  # fmt: skip
     wait_for(lambda: len(notifier.told()) >= 2, query)
     assert notifier.told() == {"at once": [["e1", "e2"]], "late": [["e1"]]}
-    assert datetime.now(UTC) < soon, "this machine is too slow for this test"
 
     # Due times ten years ahead have been seen; rows of now are still taken up, e1 is not repeated.
-    notifier.log.append(
-        [match("e1", "at once", soon), match("e2", "late", now), match("e2", "soon", soon)]
-    )
+    soon = datetime.now(UTC) + timedelta(seconds=15)
+    notifier.log.append([match("e1", "soon", soon), match("e1", "at once", soon)])
+    notifier.log.append([match("e2", "late", now), match("e2", "soon", soon)])
     wait_for(lambda: len(notifier.told()["late"]) == 2, query)
     assert notifier.told() == {"at once": [["e1", "e2"]], "late": [["e1"], ["e2"]]}
     assert n_dropped(query) == 0
