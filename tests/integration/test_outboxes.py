@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
+import subprocess
+import tempfile
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,6 +121,36 @@ def test_sqlite(spark: SparkSession, rows: list[dict[str, Any]], tmp_path: Path)
     check_database(f"sqlite:///{tmp_path}/outbox.db", spark, rows, tmp_path / "database")
 
 
+def test_postgresql(
+    postgresql: str, spark: SparkSession, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    check_database(postgresql, spark, rows, tmp_path / "database")
+
+
+@pytest.fixture
+def postgresql() -> Iterator[str]:
+    """The address of a server of our own, which listens in a folder only."""
+    pytest.importorskip("psycopg", reason="PostgreSQL needs the extra [service]")
+    initdb = shutil.which("initdb") or next(
+        (str(path) for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), None
+    )
+    if initdb is None:
+        pytest.skip("there is no PostgreSQL server on this machine")
+    user = "postgres" if os.geteuid() == 0 else None  # the server refuses to run as root
+    with tempfile.TemporaryDirectory(prefix="tamis-pg-") as made:
+        if user:
+            shutil.chown(made, user)
+        data, options = f"{made}/data", f"-c listen_addresses='' -k {made}"
+        control = [str(Path(initdb).with_name("pg_ctl")), "-D", data, "-w"]
+        quiet: dict[str, Any] = {"user": user, "stdout": subprocess.DEVNULL, "check": True}
+        subprocess.run([initdb, "-D", data, "-U", "tamis", "--no-sync"], **quiet)
+        subprocess.run([*control, "-l", f"{made}/log", "-o", options, "start"], **quiet)
+        try:
+            yield f"postgresql:///postgres?host={made}&user=tamis"
+        finally:
+            subprocess.run([*control, "-m", "immediate", "stop"], **quiet)
+
+
 def check_database(url: str, spark: SparkSession, rows: list[dict[str, Any]], folder: Path) -> None:
     outbox = DatabaseOutbox(url)
     publisher(spark, rows[:2], folder)(outbox, 3)
@@ -145,17 +180,23 @@ def comparable(one: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_micro_batch_is_inserted_whole_or_not_at_all(tmp_path: Path) -> None:
     outbox = DatabaseOutbox(f"sqlite:///{tmp_path}/outbox.db")
-    good = {"id": "a", "subscription_id": "s", "owner": "o", "priority": 1, "due": DUE, "part": 1,
-            "parts": 1, "total": 0, "n_matches": 0, "held_back": 0, "delivery": "",
-            "matches": "[]"}  # fmt: skip
-    for name, rows in {"bad": [good, {**good, "id": "b", "owner": None}], "good": [good]}.items():
-        (tmp_path / name).mkdir()
-        pq.write_table(pa.Table.from_pylist(rows), tmp_path / name / "1.parquet")
-    with pytest.raises(sqlite3.IntegrityError, match="owner"):
-        outbox.publish(0, tmp_path / "bad")
-    assert outbox.read() == []
-    outbox.publish(0, tmp_path / "good")
-    assert [one["id"] for one in outbox.read()] == ["a"]
+    one = {"id": "a", "subscription_id": "s", "owner": "o", "priority": 1, "due": DUE, "part": 1,
+           "parts": 1, "total": 0, "n_matches": 0, "held_back": 0, "delivery": "",
+           "matches": "[]"}  # fmt: skip
+    pq.write_table(
+        pa.Table.from_pylist([one, {**one, "id": "b", "part": 2}]), tmp_path / "1.parquet"
+    )
+    with closing(sqlite3.connect(tmp_path / "outbox.db")) as connection:
+        connection.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON notifications WHEN new.id = 'b' "
+            "BEGIN SELECT RAISE(FAIL, 'stopped halfway'); END"
+        )
+        with pytest.raises(sqlite3.IntegrityError, match="stopped halfway"):
+            outbox.publish(0, tmp_path)
+        assert outbox.read() == []
+        connection.execute("DROP TRIGGER stop")
+    outbox.publish(0, tmp_path)
+    assert [held["id"] for held in outbox.read()] == ["a", "b"]
 
 
 def test_outboxes_that_do_not_exist() -> None:

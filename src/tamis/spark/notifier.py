@@ -45,7 +45,7 @@ def notify_stream(
     outbox: Outbox,
     *,
     checkpoint: str | Path,
-    retention: timedelta = timedelta(days=1),
+    retention: timedelta = timedelta(hours=1),
     interval: timedelta | None = timedelta(seconds=1),
     name: str = "tamis-notifier",
 ) -> StreamingQuery:
