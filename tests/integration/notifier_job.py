@@ -49,8 +49,8 @@ class MortalOutbox:
         self.outbox, self.moment, self.schema = outbox, moment, outbox.schema
         self.n_published = 0
 
-    def aside(self, checkpoint: Path) -> Path:
-        return self.outbox.aside(checkpoint)
+    def prepare(self, checkpoint: Path) -> Path:
+        return self.outbox.prepare(checkpoint)
 
     def publish(self, batch: int, folder: Path) -> None:
         self.n_published += 1

@@ -201,3 +201,22 @@ def test_a_clock_that_was_set_back_stops_the_start(tmp_path: Path) -> None:
     (offsets / "7").write_text("v9\n{}\n")
     with pytest.raises(PipelineError, match="this Tamis reads 'v1'"):
         ClockGuard(tmp_path)
+
+
+def test_a_clock_that_is_set_back_a_little_holds_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr("tamis.spark.clock.time.time", lambda: clock[0])
+    monkeypatch.setattr(
+        "tamis.spark.clock.time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
+    )
+    guard = ClockGuard(tmp_path)
+    assert [guard.wait(), guard.wait()] == [1000.0, 1000.0]
+    clock[0] = 990.0
+    assert guard.wait() == 1000.0
+    clock[0] = 1001.0
+    assert guard.wait() == 1001.0
+    clock[0] = 900.0
+    with pytest.raises(PipelineError, match="is 101 s behind"):
+        guard.wait()

@@ -117,6 +117,23 @@ def test_parquet(spark: SparkSession, rows: list[dict[str, Any]], tmp_path: Path
     assert sorted(path.name for path in outbox.path.iterdir()) == ["batch=10", "batch=3"]
 
 
+def test_a_parquet_outbox_belongs_to_one_checkpoint(tmp_path: Path) -> None:
+    outbox = ParquetOutbox(tmp_path / "outbox")
+    first, second = tmp_path / "first", tmp_path / "second"
+    aside = outbox.prepare(first)
+    assert aside == ParquetOutbox(tmp_path / "outbox").prepare(first)
+    with pytest.raises(PipelineError, match=r"filled from another checkpoint than .*second"):
+        outbox.prepare(second)
+    another = ParquetOutbox(tmp_path / "another")
+    assert another.prepare(first) == another.path / "_aside"  # a new outbox for an old checkpoint
+    (outbox.path / "_checkpoint").unlink()
+    assert outbox.prepare(first) == aside  # killed between its two files, or emptied
+    (outbox.path / "_checkpoint").unlink()
+    (outbox.path / "batch=0").mkdir()
+    with pytest.raises(PipelineError, match="use that checkpoint, or a new outbox"):
+        outbox.prepare(first)
+
+
 def test_sqlite(spark: SparkSession, rows: list[dict[str, Any]], tmp_path: Path) -> None:
     check_database(f"sqlite:///{tmp_path}/outbox.db", spark, rows, tmp_path / "database")
 

@@ -99,13 +99,14 @@ class _Publisher:
     def __init__(self, outbox: Outbox, checkpoint: Path) -> None:
         self.outbox = outbox
         self.checkpoint = checkpoint
+        self._aside = outbox.prepare(checkpoint)
         self._ledgers = LedgerStore(checkpoint / "caps")
         self._guard = ClockGuard(checkpoint)
         self._guard.wait()
 
     def publish(self, groups: DataFrame, batch: int) -> None:
         """Write one micro-batch aside, apply the rate caps, hand it over."""
-        aside = self.outbox.aside(self.checkpoint) / str(batch)
+        aside = self._aside / str(batch)
         shutil.rmtree(aside, ignore_errors=True)  # of an attempt that was killed
         rows = notifications(groups, pa.types.is_string(self.outbox.schema.field("matches").type))
         ordered = rows.sortWithinPartitions("is_capped", *OUTBOX_ORDER)
