@@ -15,6 +15,7 @@ PACKAGES = [
     "tamis",
     "tamis.bench",
     "tamis.cli",
+    "tamis.delivery",
     "tamis.errors",
     "tamis.index",
     "tamis.language",

@@ -56,8 +56,8 @@ class DatabaseOutbox:
         with self._transaction() as cursor:
             cursor.execute(_CREATE)
 
-    def aside(self, checkpoint: Path) -> Path:
-        """Beside the checkpoint."""
+    def prepare(self, checkpoint: Path) -> Path:
+        """Every checkpoint will do; what is written aside stays in it."""
         return checkpoint / "aside"
 
     def publish(self, batch: int, folder: Path) -> None:

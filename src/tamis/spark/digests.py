@@ -17,7 +17,7 @@ from tamis.spark.clock import DUE, follow_clock
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["MATCH_COLUMNS", "digests", "notifications"]
+__all__ = ["MATCH_COLUMNS", "digests", "group", "notifications"]
 
 MATCH_COLUMNS = {
     "event_id": "string",
@@ -48,9 +48,16 @@ def digests(matches: DataFrame, retention: timedelta) -> DataFrame:
     once = follow_clock(wanted, retention).dropDuplicatesWithinWatermark(
         ["event_id", "subscription_id"]
     )
+    return group(once)
+
+
+def group(matches: DataFrame) -> DataFrame:
+    """One row for each due time and subscription."""
+    from pyspark.sql import functions as f
+
     match = f.struct("priority", "event_time", "event_id", "matched_at", "payload")
     newest = f.struct("index_version", "priority", "owner", "schedule")
-    return once.groupBy(DUE, "subscription_id").agg(
+    return matches.groupBy(DUE, "subscription_id").agg(
         f.max(newest).alias("newest"), f.collect_list(match).alias("matches")
     )
 

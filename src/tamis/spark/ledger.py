@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.feather as feather
+import pyarrow.ipc as ipc
 
 from tamis.delivery.caps import empty_ledger
 
@@ -25,7 +25,7 @@ class LedgerStore:
         if newest is None:
             return empty_ledger()
         if self._held is None or self._held[0] != newest:
-            self._held = newest, feather.read_table(self._path(newest), memory_map=False)
+            self._held = newest, ipc.open_file(self._path(newest).read_bytes()).read_all()
         return self._held[1]
 
     def write(self, batch: int, ledger: pa.Table) -> None:
@@ -33,7 +33,8 @@ class LedgerStore:
         self._folder.mkdir(parents=True, exist_ok=True)
         older = sorted(number for number in self._numbers() if number < batch)
         aside = self._folder / f"{batch}.aside"
-        feather.write_feather(ledger, aside, compression="uncompressed")
+        with ipc.new_file(str(aside), ledger.schema) as file:
+            file.write_table(ledger)
         aside.replace(self._path(batch))
         for number in older[:-1]:
             self._path(number).unlink()

@@ -45,7 +45,7 @@ def notify_stream(
     outbox: Outbox,
     *,
     checkpoint: str | Path,
-    retention: timedelta = timedelta(days=1),
+    retention: timedelta = timedelta(hours=1),
     interval: timedelta | None = timedelta(seconds=1),
     name: str = "tamis-notifier",
 ) -> NotifyStream:
@@ -118,13 +118,14 @@ class _Publisher:
         self.outbox = outbox
         self.checkpoint = checkpoint
         self.n_notifications = 0
+        self._aside = outbox.prepare(checkpoint)
         self._ledgers = LedgerStore(checkpoint / "caps")
         self._guard = ClockGuard(checkpoint)
         self._guard.wait()
 
     def publish(self, groups: DataFrame, batch: int) -> None:
         """Write one micro-batch aside, apply the rate caps, hand it over."""
-        aside = self.outbox.aside(self.checkpoint) / str(batch)
+        aside = self._aside / str(batch)
         shutil.rmtree(aside, ignore_errors=True)  # of an attempt that was killed
         rows = notifications(groups, pa.types.is_string(self.outbox.schema.field("matches").type))
         ordered = rows.sortWithinPartitions("is_capped", *OUTBOX_ORDER)

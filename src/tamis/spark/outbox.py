@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from tamis.delivery.notification import NOTIFICATION_SCHEMA
+from tamis.errors import PipelineError
 
 __all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "read_folder"]
 
@@ -25,8 +27,11 @@ class Outbox(Protocol):
     schema: pa.Schema
     """The columns it wants: NOTIFICATION_SCHEMA, where ``matches`` may be JSON text instead."""
 
-    def aside(self, checkpoint: Path) -> Path:
-        """The folder for what is written aside."""
+    def prepare(self, checkpoint: Path) -> Path:
+        """Get ready for a notifier with that checkpoint; the folder for what is written aside.
+
+        Raises PipelineError if the outbox cannot go with the checkpoint.
+        """
 
     def publish(self, batch: int, folder: Path) -> None:
         """Take over the notifications in the Parquet files of ``folder``, all or none.
@@ -40,6 +45,8 @@ class ParquetOutbox:
 
     A sub-folder appears whole, by one rename, and never changes. In each of its files the
     notifications of the highest priority come first.
+
+    The numbers are those of the notifier's checkpoint, so that an outbox belongs to one checkpoint.
     """
 
     schema = NOTIFICATION_SCHEMA
@@ -48,8 +55,21 @@ class ParquetOutbox:
         self.path = Path(path).absolute()
         self.path.mkdir(parents=True, exist_ok=True)
 
-    def aside(self, checkpoint: Path) -> Path:
-        """In the outbox, so that publishing is a rename; readers pass over a name with _."""
+    def prepare(self, checkpoint: Path) -> Path:
+        """Check that the outbox belongs to the checkpoint, or make it belong to it if it is new."""
+        known, own = checkpoint / "outbox", self.path / "_checkpoint"
+        if not known.exists() and not own.exists():
+            checkpoint.mkdir(parents=True, exist_ok=True)
+            known.write_text(uuid4().hex)
+        is_new = not own.exists() and not any(self.path.glob("batch=*"))
+        if known.exists() and is_new:
+            own.write_text(known.read_text())
+        if not known.exists() or not own.exists() or known.read_text() != own.read_text():
+            raise PipelineError(
+                f"the outbox {self.path} was filled from another checkpoint than {checkpoint}, and "
+                "their micro-batches have the same numbers; use that checkpoint, or a new outbox"
+            )
+        # In the outbox, so that publishing is a rename; readers pass over a name with _.
         return self.path / "_aside"
 
     def publish(self, batch: int, folder: Path) -> None:
@@ -67,6 +87,6 @@ class ParquetOutbox:
 
 def read_folder(folder: Path, schema: pa.Schema) -> pa.Table:
     """The notifications in the Parquet files of one folder, in the order of an outbox."""
-    files = sorted(str(path) for path in folder.glob("*.parquet"))
-    table = ds.dataset(files, schema=schema, format="parquet").to_table()
-    return table.sort_by([(name, "ascending") for name in OUTBOX_ORDER])
+    files = sorted(folder.glob("*.parquet"))
+    tables = [pq.ParquetFile(path).read().select(schema.names).cast(schema) for path in files]
+    return pa.concat_tables(tables).sort_by([(name, "ascending") for name in OUTBOX_ORDER])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -151,11 +150,12 @@ class Pipeline:
         )
 
     def stop(self) -> None:
-        """Stop both queries and Spark; what was begun is done again at the next start."""
+        """Stop both queries, each after its micro-batch, and Spark."""
+        from tamis.spark.notifier import stop_between_batches
+
         for stream in (self._matching, self._notifying):
-            if stream is not None:
-                with contextlib.suppress(Exception):  # a query that failed has nothing to stop
-                    stream.query.stop()
+            if stream is not None and stream.query.isActive:
+                stop_between_batches(stream.query)
         if self._spark is not None:
             self._spark.stop()
             self._spark = None
