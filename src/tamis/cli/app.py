@@ -179,15 +179,15 @@ def run(
 
 @app.command()
 def demo(
-    n_subscriptions: Annotated[
+    n_searches: Annotated[
         int,
         typer.Option(
             "--subscriptions", metavar="N", min=1, help="How many saved searches to generate."
         ),
-    ] = 10_000,
-    n_events: Annotated[
-        int, typer.Option("--events", metavar="N", min=1, help="How many ads to generate.")
-    ] = 1_000,
+    ] = 100_000,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=1, help="How long ads are posted, at least.")
+    ] = 15,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Another seed makes other searches and ads.")
     ] = 2016,
@@ -195,16 +195,19 @@ def demo(
         bool, typer.Option("--json", metavar="", help="Print one JSON object instead.")
     ] = False,
 ) -> None:
-    """Show the car-ad example of the paper, then thousands of generated searches.
+    """Show the car-ad example of the paper, then a market of ads through the pipeline on Spark.
+
+    Ads are posted until a full minute has passed, when the digests are due.
 
     [bold]Example[/bold]
 
-    [cyan]tamis demo --subscriptions 20000 --events 500[/cyan]
+    [cyan]tamis demo --subscriptions 20000 --seconds 10[/cyan]
     """
     with exit_codes():
+        require_extra("spark", "pyspark", "pydantic", "prometheus_client")
         from tamis.cli.demo import run_demo
 
-        run_demo(n_subscriptions, n_events, seed, json)
+        run_demo(n_searches, seconds, seed, json)
 
 
 bench = typer.Typer(name="bench", help="Measure Tamis on this machine.", no_args_is_help=True)

@@ -1,25 +1,26 @@
-"""``tamis demo``: the car-ad example of seed 4, section 2.7, then thousands of saved searches."""
+"""``tamis demo``: the car-ad example of seed 4, section 2.7, then a market through the pipeline."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from tamis.bench.ads import generate_ads, generate_searches
 from tamis.cli.explaining import print_explanation
-from tamis.cli.terminal import BadInput, announce_first_use
+from tamis.cli.market import Market, Outcome, outcome_of
+from tamis.cli.terminal import BadInput, announce_first_use, stderr_console
 from tamis.index import Index
-from tamis.language import Explanation, evaluate, parse_filter, to_sql
+from tamis.language import Explanation, parse_filter
 from tamis.model import Event, Subscription
+from tamis.spark.pipeline import Pipeline, Status
+from tamis.spark.settings import read_settings
 
 # As the paper writes them; it calls the values Fixed, so the years are texts.
 FILTERS = {
@@ -33,23 +34,28 @@ ADS = {
 }
 EXPECTED = {"A1": ["F1", "F2", "F3"], "A2": ["F2"]}
 
-_CHUNK = 50
-_CHECKED = 20
-_SHOWN = 5
+_POST_EVERY_S = 0.5
+_PATIENCE_S = 120.0
 
 
-def run_demo(n_subscriptions: int, n_events: int, seed: int, as_json: bool) -> None:
+def run_demo(n_searches: int, seconds: float, seed: int, as_json: bool) -> None:
     """Show both parts on stdout; progress on stderr if that is a terminal."""
     announce_first_use()
     told, why = _paper()
     console = Console(quiet=as_json, highlight=False)
     _print_paper(console, told, why)
-    market = _market(n_subscriptions, n_events, seed, console)
+    console.print(f"[bold]2. A market[/bold]: {n_searches:,} saved searches, ads through Spark\n")
+    stages = _Stages(stderr_console())
+    with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder:
+        market = Market(Path(folder), n_searches, seed)
+        outcome, _ = _run_market(market, seconds, stages)
     if as_json:
         paper = {"told": told, "explanation": why.to_json()}
-        print(json.dumps({"paper": paper, "generated": market.to_json()}, ensure_ascii=False))
+        found = {"subscriptions": n_searches, "events": len(market.ads), **outcome.to_json()}
+        made = {"paper": paper, "market": {**found, "stages": stages.seconds}}
+        print(json.dumps(made, ensure_ascii=False))
     else:
-        _print_market(console, market)
+        _print_market(console, market, outcome, stages.seconds)
 
 
 # -- the example of the paper
@@ -85,136 +91,118 @@ def _print_paper(console: Console, told: dict[str, list[str]], why: Explanation)
 # -- a market
 
 
-@dataclass(frozen=True, slots=True)
-class _Market:
-    """What the generated part found."""
+class _Stages:
+    """How long each stage took, shown while it runs."""
 
-    index: Index
-    ads: Sequence[Event]
-    told: Sequence[Sequence[str]]
-    build_seconds: float
-    us_per_event: Sequence[float]
-    n_checked: int
+    def __init__(self, console: Console) -> None:
+        self.seconds: dict[str, float] = {}
+        self._console = console
 
-    @property
-    def owners(self) -> set[str]:
-        return {self.index[id].owner for ids in self.told for id in ids}
-
-    @property
-    def broadest(self) -> list[tuple[str, int]]:
-        return Counter(id for ids in self.told for id in ids).most_common(_SHOWN)
-
-    @property
-    def median_us(self) -> float:
-        return sorted(self.us_per_event)[len(self.us_per_event) // 2]
-
-    def first(self) -> Iterator[tuple[Event, Sequence[str]]]:
-        told = ((ad, ids) for ad, ids in zip(self.ads, self.told, strict=True) if ids)
-        for _ in range(_SHOWN):
-            if (one := next(told, None)) is not None:
-                yield one
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "subscriptions": len(self.index),
-            "events": len(self.ads),
-            "matches": sum(map(len, self.told)),
-            "subscriptions_told": len({id for ids in self.told for id in ids}),
-            "subscribers_told": len(self.owners),
-            "build_seconds": round(self.build_seconds, 3),
-            "median_us_per_event": round(self.median_us, 1),
-            "checked_events": self.n_checked,
-            "broadest": [{"id": id, "events": n} for id, n in self.broadest],
-            "first": [{"event_id": ad.id, "subscription_ids": list(t)} for ad, t in self.first()],
-        }
+    @contextmanager
+    def timed(self, name: str) -> Iterator[Callable[[str], None]]:
+        """Time a stage; the function it gives says how far it is."""
+        start = time.perf_counter()
+        with self._console.status(name) as status:
+            yield lambda text: status.update(f"{name}: {text}")
+        self.seconds[name] = time.perf_counter() - start
 
 
-def _market(n_subscriptions: int, n_events: int, seed: int, console: Console) -> _Market:
-    console.print(
-        f"[bold]2. A market[/bold]: {n_subscriptions:,} saved searches, {n_events:,} new ads\n"
-    )
-    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn())
-    errors = Console(stderr=True)
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=errors,
-        transient=True,
-        disable=not errors.is_terminal,
-    ) as progress:
-        task = progress.add_task("generating", total=None)
-        searches, ads = generate_searches(n_subscriptions, seed), generate_ads(n_events, seed)
-        index, start = Index(), time.perf_counter()
-        progress.update(task, description="saving searches")
-        index.add_many(searches)
-        build_seconds = time.perf_counter() - start
-        told: list[list[str]] = []
-        us_per_event: list[float] = []
-        progress.update(task, description="matching ads", total=n_events)
-        for at in range(0, n_events, _CHUNK):
-            chunk, start = ads[at : at + _CHUNK], time.perf_counter()
-            told.extend(index.match_batch(chunk))
-            us_per_event += [(time.perf_counter() - start) * 1e6 / len(chunk)] * len(chunk)
-            progress.advance(task, len(chunk))
-        sample = range(0, n_events, max(1, n_events // _CHECKED))
-        progress.update(task, description="checking a sample", completed=0, total=len(sample))
-        for event in sample:
-            _check(searches, ads[event], told[event])
-            progress.advance(task)
-    return _Market(index, ads, told, build_seconds, us_per_event, len(sample))
+def _run_market(market: Market, seconds: float, stages: _Stages) -> tuple[Outcome, Status]:
+    """Stream ads through the pipeline until some digests were told."""
+    with stages.timed("generating searches"):
+        market.open()
+    pipeline = Pipeline(read_settings(market.folder / "pipeline.toml"))
+    try:
+        with stages.timed("starting Spark, indexing the searches") as say:
+            pipeline.start()
+            market.post(1)
+            _wait(pipeline, say, lambda status: status.events >= 1)
+        with stages.timed("streaming ads") as say:
+            _stream(market, pipeline, seconds, say)
+        with stages.timed("waiting for the outbox") as say:
+            _wait(pipeline, say, lambda status: status.events >= len(market.ads))
+            outcome = _complete(market, pipeline)
+        return outcome, pipeline.status()
+    finally:
+        with stages.timed("stopping"):
+            pipeline.stop()
 
 
-def _check(searches: Sequence[Subscription], ad: Event, told: Sequence[str]) -> None:
-    expected = {one.id for one in searches if evaluate(one.condition, ad)}
-    if set(told) != expected or len(told) != len(expected):
-        raise BadInput(f"{ad.id}: the index and the reference disagree; please report this")
+def _stream(market: Market, pipeline: Pipeline, seconds: float, say: Callable[[str], None]) -> None:
+    """Post ads, and let a newcomer save, change and delete a search meanwhile.
+
+    It goes on until a full minute has passed, when the digests are due.
+    """
+    start = time.time()
+    end = max(start + seconds, (start // 60 + 1) * 60 + 2)
+    steps = [
+        (0.25, lambda: market.save("saved", "kind = 'car'")),
+        (0.5, lambda: market.save("changed", "kind = 'flat' AND price < 50000")),
+        (0.75, lambda: market.forget("deleted")),
+    ]
+    while (now := time.time()) < end and pipeline.is_running():
+        if steps and now >= start + steps[0][0] * (end - start):
+            steps.pop(0)[1]()
+        market.post()
+        status = pipeline.status()
+        say(f"{status.events:,} ads, {status.matches:,} matches, {status.notifications:,} told")
+        time.sleep(max(0.0, now + _POST_EVERY_S - time.time()))
 
 
-def _print_market(console: Console, market: _Market) -> None:
-    held = market.to_json()
+def _wait(
+    pipeline: Pipeline, say: Callable[[str], None], is_done: Callable[[Status], bool]
+) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not is_done(status := pipeline.status()):
+        if not pipeline.is_running() or time.monotonic() > deadline:
+            raise BadInput("the pipeline did not come to an end; please report this")
+        say(f"{status.events:,} ads")
+        time.sleep(0.2)
+
+
+def _complete(market: Market, pipeline: Pipeline) -> Outcome:
+    """The outcome, once all that is due was told."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not (outcome := outcome_of(market)).is_complete:
+        if not pipeline.is_running() or time.monotonic() > deadline:
+            raise BadInput("a match is neither told nor waiting; please report this")
+        time.sleep(0.5)
+    return outcome
+
+
+def _print_market(
+    console: Console, market: Market, outcome: Outcome, stages: Mapping[str, float]
+) -> None:
     counts = Table(box=None, show_header=False, pad_edge=False)
     counts.add_column(style="dim")
     counts.add_column(justify="right")
-    for name, text in (
-        ("ads", f"{held['events']:,}"),
-        ("matches", f"{held['matches']:,}"),
-        ("searches that heard of an ad", f"{held['subscriptions_told']:,}"),
-        ("subscribers told", f"{held['subscribers_told']:,}"),
-        ("time to save all searches", f"{held['build_seconds']:.2f} s"),
-        ("time per ad, median", _duration(held["median_us_per_event"])),
-    ):
-        counts.add_row(name, text)
+    counts.add_column(style="dim")
+    for row in (
+        ("ads", f"{len(market.ads):,}", ""),
+        ("matches", f"{outcome.n_matches:,}", ""),
+        ("notifications", f"{outcome.n_notifications:,}",
+         f"to {outcome.n_subscribers:,} subscribers; {outcome.n_digests:,} tell of several ads"),
+        ("  matches told", f"{outcome.n_told:,}", ""),
+        ("  waiting for their time", f"{outcome.n_waiting:,}", "digests: every minute, daily"),
+        ("  held back", f"{outcome.n_held_back:,}", "by a cap of 2 notifications a minute"),
+        ("from ad to match", _span(outcome.match_seconds), "median, 99th percentile"),
+        ("from ad to outbox", _span(outcome.outbox_seconds), "where it is due at once"),
+        *(("a new search is told of the first ad after", f"{held:.1f} s", "")
+          for held in outcome.change_seconds.values()),
+    ):  # fmt: skip
+        counts.add_row(*row)
     console.print(counts)
-    equal = f"✓ checked {market.n_checked} events against the reference: equal"
+    console.print()
+    table = _table("stage", "seconds")
+    for name, held in stages.items():
+        table.add_row(name, f"{held:.1f}")
+    console.print(table)
+    equal = f"\n✓ {outcome.n_checked} ads checked against the reference: equal; no match is missing"
     console.print(Text(equal, "green"))
-    console.print()
-
-    table = _table("broadest searches", "ads", "filter")
-    for id, n in market.broadest:
-        table.add_row(id, str(n), Text(to_sql(market.index[id].condition)))
-    console.print(table)
-    console.print()
-
-    table = _table("ad", "", "told, highest priority first")
-    for ad, ids in market.first():
-        more = f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
-        table.add_row(ad.id, _describe(ad), "[green]" + ", ".join(ids[:3]) + f"[/green]{more}")
-    console.print(table)
 
 
-def _describe(ad: Event) -> str:
-    def of(name: str) -> Any:
-        return ad.attributes[name][0]
-
-    if of("kind") == "car":
-        what = f"{of('mark')} {of('model')} {of('year')}"
-    else:
-        what = f"flat, {of('rooms')} rooms, {of('area')} m²"
-    return f"{what}, {of('price'):,.0f}, {of('region')}"
-
-
-def _duration(us: float) -> str:
-    return f"{us / 1_000:.1f} ms" if us >= 1_000 else f"{us:.0f} µs"
+def _span(seconds: tuple[float, float]) -> str:
+    return f"{seconds[0]:.1f}, {seconds[1]:.1f} s"
 
 
 def _table(*names: str) -> Table:
