@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tamis import Index
 from tamis.spark import EventMapping, dead_letters, match
-from tests.integration.random_cases import as_json, expected, make_events, make_subscriptions, row_of
+from tests.integration.random_cases import (
+    as_json,
+    expected,
+    make_events,
+    make_subscriptions,
+    row_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,4 +1,4 @@
-"""Versions of the subscriptions: changes, layers, pins, and files that are not as they should be."""
+"""Versions of the subscriptions: changes, layers, pins, and files that are damaged."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_store_of_a_newer_format_is_refused(store: SnapshotStore) -> None:
     store.apply({}, 0)
     file = store.path / "store.json"
     file.write_text(json.dumps({"format": 99, "n_tokens": 4}))
-    with pytest.raises(SnapshotError, match="format 99.*upgrade Tamis"):
+    with pytest.raises(SnapshotError, match=r"format 99.*upgrade Tamis"):
         SnapshotStore(store.path)
     file.write_text("{")
     with pytest.raises(SnapshotError, match="cannot be read"):
@@ -118,7 +118,7 @@ def test_an_index_of_a_newer_format_is_refused(store: SnapshotStore) -> None:
     assert token.base
     file = Path(token.base) / "index" / "manifest.json"
     file.write_text(file.read_text().replace('"format": 2', '"format": 99'))
-    with pytest.raises(SnapshotError, match="format 99.*upgrade Tamis"):
+    with pytest.raises(SnapshotError, match=r"format 99.*upgrade Tamis"):
         layers.open_layer(Path(token.base))
 
 
@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_nothing_behind_and_is_tried_again(
 
     def failing_sync(path: Path) -> None:
         nonlocal n_failures
-        if path.suffix == ".npy" and n_failures < limit:
+        if path.name == "removed.npy" and n_failures < limit:
             n_failures += 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

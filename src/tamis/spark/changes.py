@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +56,7 @@ class ChangeSource(Protocol):
 
 
 class ChangeTable:
-    """Changes in a table of a database or a catalogue: sequence, op, id, filter, …
+    """Changes in a table of a database or a catalogue: sequence, op and what subscriptions have.
 
     ``read`` makes a DataFrame of the whole table; only rows after the sequence are fetched,
     by the database where it can filter. A transaction must not commit a sequence below one
@@ -114,18 +113,17 @@ class ChangeDirectory:
         """The changes after a sequence."""
         changes: list[Change] = []
         was_waiting, self.waiting_for = self.waiting_for, ""
-        names = sorted(
-            name for name in os.listdir(self.path)
-            if name.endswith((".jsonl", ".parquet")) and not name.startswith((".", "_"))
+        files = sorted(
+            file for file in self.path.iterdir()
+            if file.suffix in (".jsonl", ".parquet") and not file.name.startswith((".", "_"))
         )  # fmt: skip
-        for position, name in enumerate(names):
-            file = self.path / name
+        for position, file in enumerate(files):
             try:
                 found, rest = self._read(file, sequence)
             except (OSError, pa.ArrowException) as error:
                 found, rest = [], str(error).strip()
             changes += (one for one in found if one.problem or one.sequence > sequence)
-            if rest and (position < len(names) - 1 or name.endswith(".parquet")):
+            if rest and (position < len(files) - 1 or file.suffix == ".parquet"):
                 self.waiting_for = f"{file} is not whole: {rest}"
                 break
         if self.waiting_for and self.waiting_for != was_waiting:
@@ -139,7 +137,7 @@ class ChangeDirectory:
         if known is None or known.last > sequence:
             known = _Known((-1, -1))
         signature = (status.st_size, status.st_mtime_ns)
-        is_jsonl = file.name.endswith(".jsonl")
+        is_jsonl = file.suffix == ".jsonl"
         if known.signature == signature:
             return [], "" if not is_jsonl or known.read_bytes == status.st_size else _HALF_A_LINE
         if is_jsonl:

@@ -76,8 +76,7 @@ class Pins:
                 self._file(old).unlink(missing_ok=True)
 
     def _batches(self) -> list[int]:
-        names = os.listdir(self.path) if self.path.is_dir() else []
-        return sorted(int(name[:-5]) for name in names if name[:-5].isdigit())
+        return sorted(int(file.stem) for file in self.path.glob("*.json") if file.stem.isdigit())
 
     def _file(self, batch: int) -> Path:
         return self.path / f"{batch}.json"

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.errors import SnapshotError
 from tamis.index import Index
@@ -28,7 +29,6 @@ from tamis.model import Subscription
 from tamis.spark.layers import (
     NO_ROWS,
     Layer,
-    ids_of,
     n_bytes_of,
     open_layer,
     settings_of,
@@ -79,9 +79,8 @@ class SnapshotStore:
 
     def numbers(self) -> list[int]:
         """The versions there are, ascending."""
-        folder = self.path / "versions"
-        names = os.listdir(folder) if folder.is_dir() else []
-        return sorted(int(name[:-5]) for name in names if name[:-5].isdigit())
+        files = (self.path / "versions").glob("*.json")
+        return sorted(int(file.stem) for file in files if file.stem.isdigit())
 
     def latest(self) -> Version | None:
         """The newest version, if there is one."""
@@ -130,10 +129,9 @@ class SnapshotStore:
             for token in self.version(kept).tokens
             for layer in token.layers
         }
-        folder = self.path / "layers"
-        for name in os.listdir(folder) if folder.is_dir() else []:
-            if name not in needed:
-                shutil.rmtree(folder / name, ignore_errors=True)
+        for layer in (self.path / "layers").glob("*"):
+            if layer.name not in needed:
+                shutil.rmtree(layer, ignore_errors=True)
 
     # -- changes
 
@@ -191,9 +189,7 @@ class SnapshotStore:
             index.remove(ids[row])
         index.add_many(living)
         kept = np.delete(np.arange(len(base)), sorted(removed))
-        old = pa.table(
-            {"owner": base.owners.take(kept), "schedule": base.schedules.take(kept)}
-        )
+        old = pa.table({"owner": base.owners.take(kept), "schedule": base.schedules.take(kept)})
         settings = pa.concat_tables([old, settings_of(living)])
         write_layer(path, index, settings)
         return TokenPlace(str(path))
@@ -218,9 +214,8 @@ def _rows_of(layer: Layer, ids: Iterable[str]) -> list[int]:
     wanted = pa.array([id for id in ids if id in layer.index], pa.string())
     if not len(wanted):
         return []
-    import pyarrow.compute as pc
-
-    return pc.index_in(wanted, layer.ids).to_pylist()
+    rows: list[int] = pc.index_in(wanted, layer.ids).to_pylist()
+    return rows
 
 
 def _check_format(path: Path, held: dict[str, Any]) -> None:
@@ -256,7 +251,7 @@ def write_json(path: Path, held: dict[str, Any]) -> None:
             json.dump(held, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        Path(aside).replace(path)
         sync(path.parent)
     except OSError as error:
         if aside:
