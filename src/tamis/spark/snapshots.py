@@ -40,9 +40,10 @@ from tamis.spark.versions import TokenPlace, Version
 FORMAT = 1
 DEFAULT_TOKENS = 8
 
-# A delta is merged into its base when it has passed both of these.
-_DELTA_ROWS = 2_000
-_DELTA_SHARE = 0.1
+# A delta is merged into its base when it has passed both of these: its subscriptions are read
+# again for every version, and the base is then written again.
+_DELTA_ROWS = 500
+_DELTA_SHARE = 0.02
 
 
 def token_of(id: str, n_tokens: int) -> int:
