@@ -92,10 +92,9 @@ def test_the_same_from_an_index_a_path_and_a_store_and_into_files(
 
 def test_columns_of_sparks_types(spark: SparkSession) -> None:
     schema = (
-        "ad long, at timestamp, day date, price decimal(10,2), place struct<lon: double, lat: double>"
-        ", "
-        "car struct<mark: string, year: int>, extra map<string,string>, tag array<string>,"
-        "x double, y double, raw binary"
+        "ad long, at timestamp, day date, price decimal(10,2), "
+        "place struct<lon: double, lat: double>, car struct<mark: string, year: int>, "
+        "extra map<string,string>, tag array<string>, x double, y double, raw binary"
     )
     noon, day = datetime(2026, 1, 1, 12), date(2026, 1, 1)
     raw = bytearray(b"\xff")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.errors import InvalidSubscription, TamisError
+from tamis.errors import InvalidSubscription, PipelineError, TamisError
 from tamis.model import Subscription
 from tamis.spark.subscriptions import FIELDS, subscription_of
 from tamis.values import load_json
@@ -105,6 +105,8 @@ class ChangeDirectory:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        if not self.path.is_dir():
+            raise PipelineError(f"there is no directory {path} of changes; make it first")
         self._known: dict[str, _Known] = {}
         self.waiting_for = ""
         """The file that later ones wait for, and why; empty if all is read."""

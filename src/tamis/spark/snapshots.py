@@ -106,16 +106,20 @@ class SnapshotStore:
         places = tuple(tokens)
         number = (self.numbers() or [0])[-1] + 1
         n_bytes = sum(n_bytes_of(Path(layer)) for token in places for layer in token.layers)
-        write_json(
-            self._file(number),
-            {
-                "format": FORMAT,
-                "number": number,
-                "sequence": sequence,
-                "n_bytes": n_bytes,
-                "tokens": [[layer and Path(layer).name for layer in token] for token in places],
-            },
-        )
+        held = {
+            "format": FORMAT,
+            "number": number,
+            "sequence": sequence,
+            "n_bytes": n_bytes,
+            "tokens": [[layer and Path(layer).name for layer in token] for token in places],
+        }
+        try:
+            write_json(self._file(number), held, is_new=True)
+        except FileExistsError:
+            raise SnapshotError(
+                f"another process wrote version {number} at {self.path}; only one may, give each "
+                "pipeline its own directory"
+            ) from None
         return Version(number, places, n_bytes, sequence)
 
     def drop_before(self, number: int) -> None:
@@ -242,8 +246,11 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return held
 
 
-def write_json(path: Path, held: dict[str, Any]) -> None:
-    """Write a file that is there whole or not at all, and stays after a crash."""
+def write_json(path: Path, held: dict[str, Any], is_new: bool = False) -> None:
+    """Write a file that is there whole or not at all, and stays after a crash.
+
+    One that ``is_new`` replaces no other: FileExistsError.
+    """
     aside = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -252,9 +259,15 @@ def write_json(path: Path, held: dict[str, Any]) -> None:
             json.dump(held, file)
             file.flush()
             os.fsync(file.fileno())
-        Path(aside).replace(path)
+        if is_new:
+            os.link(aside, path)  # unlike a rename, never replaces
+        else:
+            Path(aside).replace(path)
         sync(path.parent)
+    except FileExistsError:
+        raise
     except OSError as error:
+        raise SnapshotError(f"cannot write {path}: {error}") from error
+    finally:
         if aside:
             Path(aside).unlink(missing_ok=True)
-        raise SnapshotError(f"cannot write {path}: {error}") from error
