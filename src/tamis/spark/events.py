@@ -37,8 +37,8 @@ class EventMapping:
     A nested struct or map is flattened with dots; an array is several values; a struct of lon
     and lat is a point, one of low and high a range, one of polygon (WKT) a polygon.
 
-    >>> EventMapping(id="ad", points={"place": ("lon", "lat")}).own_columns
-    {'ad', 'lon', 'lat'}
+    >>> sorted(EventMapping(id="ad", points={"place": ("lon", "lat")}).own_columns)
+    ['ad', 'lat', 'lon']
     """
 
     id: str = "id"
