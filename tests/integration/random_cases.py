@@ -92,7 +92,9 @@ def make_events(rng: random.Random, n: int) -> list[dict[str, Any]]:
 
 def as_json(attributes: dict[str, Any]) -> str:
     made = {
-        name: [value_to_json(one) for one in held] if isinstance(held, list) else value_to_json(held)
+        name: [value_to_json(one) for one in held]
+        if isinstance(held, list)
+        else value_to_json(held)
         for name, held in attributes.items()
     }
     return json.dumps(made)

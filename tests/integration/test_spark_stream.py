@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tamis import Subscription
+from tamis.errors import PipelineError
 from tamis.spark import ChangeDirectory, EventMapping, MatchLog, MatchStream, match_stream
 
 if TYPE_CHECKING:
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
+JOB = Path(__file__).with_name("spark_stream_job.py")
 EVENTS = "id string, price double, time timestamp, note string"
 MAPPING = EventMapping(time="time", payload="note")
 
@@ -86,3 +91,114 @@ def test_a_change_committed_before_a_batch_is_seen_by_it(pipeline: Pipeline) -> 
     stream = pipeline.run()
     assert pipeline.matches()[3:] == [("e4", "all", 4)]
     assert stream.version == 4
+
+
+def test_the_log_has_what_delivery_needs(pipeline: Pipeline) -> None:
+    hourly = {"schedule": "every hour"}
+    pipeline.change("s1", "price < 10", owner="Zoë", priority=2, delivery=hourly)
+    pipeline.change("s2", "price < 9")
+    pipeline.publish(
+        {"id": "e1", "price": 5, "time": "2026-01-01T12:00:00Z", "note": "é"},
+        {"id": "e2", "price": 9.5},
+        {"id": "e2", "price": 9.5},  # the same id twice is two events
+    )
+    stream = pipeline.run()
+    rows = {(r.event_id, r.subscription_id): r for r in stream.log.read(pipeline.spark).collect()}
+    assert set(rows) == {("e1", "s1"), ("e1", "s2"), ("e2", "s1")}
+    assert len(pipeline.matches()) == 4
+    told, plain, late = rows["e1", "s1"], rows["e1", "s2"], rows["e2", "s1"]
+    assert (told.owner, told.priority, json.loads(told.schedule)) == ("Zoë", 2, hourly)
+    assert (plain.owner, plain.priority, plain.schedule) == ("", 5, "")
+    assert bytes(told.payload) == "é".encode()
+    assert late.payload is None
+    assert told.event_time.isoformat() == "2026-01-01T12:00:00"
+    assert late.event_time == late.matched_at  # an event without a time
+    assert {row.matched_at for row in rows.values()} == {told.matched_at}
+    assert all(row.due >= row.matched_at for row in rows.values())
+
+
+def test_rows_that_cannot_be_read_are_kept_and_the_stream_goes_on(pipeline: Pipeline) -> None:
+    pipeline.change("all", "TRUE")
+    pipeline.publish({"id": "e1", "price": 5}, {"price": 7, "note": "lost?"}, {"id": "e2"})
+    (pipeline.folder / "events" / "garbage.json").write_bytes(b"\x00\xff not json\n{\n")
+    (pipeline.folder / "events" / "nothing.json").write_bytes(b"")
+    stream = pipeline.run()
+    assert [row[0] for row in pipeline.matches()] == ["e1", "e2"]
+    dead = [(row.reason, json.loads(row.row)) for row in stream.dead_letters.collect()]
+    assert [row["note"] for reason, row in dead if row["price"] == 7] == ["lost?"]
+    assert all(reason == "the event has no id" for reason, _ in dead)
+    assert len(dead) == 3  # Spark gives a row of nulls for each line that is no JSON
+
+
+def test_matches_are_a_stream_for_the_next_query(pipeline: Pipeline) -> None:
+    pipeline.change("all", "TRUE")
+    pipeline.publish({"id": "e1"}, {"id": "e2"})
+    stream = pipeline.run()
+    seen: list[str] = []
+    for round_ in range(2):
+        following = (
+            stream.matches.writeStream.foreachBatch(
+                lambda frame, _: seen.extend(row.event_id for row in frame.collect())
+            )
+            .option("checkpointLocation", str(pipeline.folder / "following"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            assert following.awaitTermination(120)
+        finally:
+            following.stop()
+        assert sorted(seen) == [f"e{n}" for n in range(1, 3 + round_)]
+        pipeline.publish({"id": f"e{3 + round_}"})
+        pipeline.run(mode="sharded")  # from now on
+    assert len(pipeline.matches()) == 4
+
+
+def test_a_killed_driver_loses_nothing_and_repeats_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    moments = ["written", "published"]
+    killed = {}
+    for moment in moments:
+        (tmp_path / moment).mkdir()
+        pipeline = Pipeline(spark, tmp_path / moment)
+        pipeline.change("cheap", "price < 10")
+        pipeline.publish({"id": "e1", "price": 5}, {"id": "e2", "price": 20})
+        killed[moment] = pipeline
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_", "SPARK_"))}
+    jobs = [
+        subprocess.Popen([sys.executable, JOB, tmp_path / moment, moment], env=environ)
+        for moment in moments
+    ]
+    assert [job.wait(timeout=200) for job in jobs] == [-signal.SIGKILL] * 2
+    for moment, pipeline in killed.items():
+        n_before = len(pipeline.matches())
+        assert n_before == (moment == "published"), moment
+        # What changes now must not be seen by the batch that is replayed, only by the next.
+        pipeline.change("dear", "price >= 10")
+        pipeline.run()
+        assert pipeline.matches() == [("e1", "cheap", 2)], moment
+        pipeline.publish({"id": "e3", "price": 30})
+        pipeline.run()
+        assert pipeline.matches() == [("e1", "cheap", 2), ("e3", "dear", 3)], moment
+        aside = pipeline.folder / "checkpoint" / "matches" / "_aside"
+        assert not aside.exists() or not list(aside.iterdir())
+
+
+def test_a_log_of_another_checkpoint_is_refused(pipeline: Pipeline) -> None:
+    pipeline.publish({"id": "e1"})
+    pipeline.run(log=pipeline.folder / "log")
+    shutil.rmtree(pipeline.folder / "checkpoint")
+    with pytest.raises(PipelineError, match="another checkpoint"):
+        pipeline.run(log=pipeline.folder / "log")
+
+
+def test_old_versions_are_removed(pipeline: Pipeline) -> None:
+    for number in range(1, 6):
+        pipeline.change("cheap", f"price < {number}")
+        pipeline.publish({"id": f"e{number}", "price": 0})
+        pipeline.run()
+    snapshots = pipeline.folder / "checkpoint" / "snapshots"
+    assert sorted(int(path.stem) for path in (snapshots / "versions").iterdir()) == [4, 5, 6]
+    assert len(list((snapshots / "layers").iterdir())) <= 4
+    assert [row[2] for row in pipeline.matches()] == [2, 3, 4, 5, 6]

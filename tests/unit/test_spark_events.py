@@ -81,7 +81,9 @@ def test_nested_structs_and_maps_are_flattened_and_arrays_are_several_values() -
             "car": [{"mark": "FORD", "engine": {"ccm": 1600}}, None],
             "extra": pa.array([[("doors", 5)], []], kind),
             "tag": [["new", "sale"], []],
-            "stops": pa.array([[{"lon": 1, "lat": 2}, {"lon": 3, "lat": 4}], None], pa.list_(POINT)),
+            "stops": pa.array(
+                [[{"lon": 1, "lat": 2}, {"lon": 3, "lat": 4}], None], pa.list_(POINT)
+            ),
         }
     )
     assert attributes(events) == [
@@ -119,7 +121,12 @@ def test_id_time_and_payload_from_columns_of_other_types() -> None:
 
 def test_json_columns_give_attributes_and_the_id() -> None:
     mapping = EventMapping(id="ad.id", time="at", payload="raw", json={"value": ""})
-    body = {"ad": {"id": 7, "price": 3}, "at": "2026-01-01T12:00:00Z", "raw": {"a": [1]}, "tag": ["a", "b"]}
+    body = {
+        "ad": {"id": 7, "price": 3},
+        "at": "2026-01-01T12:00:00Z",
+        "raw": {"a": [1]},
+        "tag": ["a", "b"],
+    }
     events = read({"value": [json.dumps(body)], "offset": [3]}, mapping)
     assert events.ids.to_pylist() == ["7"]
     assert events.times.to_pylist() == [NOON]
@@ -137,7 +144,9 @@ def test_rows_that_cannot_be_read_are_dead_and_the_others_are_not() -> None:
     assert [position for position, _ in events.dead] == [1, 2, 3, 4, 5]
     reasons = [reason for _, reason in events.dead]
     for reason, part in zip(
-        reasons, ["not JSON", "no object", "empty range", "given twice", "not a non-empty"], strict=True
+        reasons,
+        ["not JSON", "no object", "empty range", "given twice", "not a non-empty"],
+        strict=True,
     ):
         assert part in reason
 
@@ -156,7 +165,9 @@ def test_times_that_python_cannot_hold_cost_their_row_only() -> None:
     assert events.ids.to_pylist() == ["a", "c"]
     assert [position for position, _ in events.dead] == [1]
     assert json.loads(row_as_json(batch, 1))["id"] == "b"
-    texts = read({"id": ["a", "b"], "at": ["yesterday", None], "x": [1, 2]}, EventMapping(time="at"))
+    texts = read(
+        {"id": ["a", "b"], "at": ["yesterday", None], "x": [1, 2]}, EventMapping(time="at")
+    )
     assert texts.ids.to_pylist() == ["b"]
     assert "yesterday" in texts.dead[0][1]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.errors import InvalidSubscription, TamisError
+from tamis.errors import InvalidSubscription, PipelineError, TamisError
 from tamis.model import Subscription
 from tamis.spark.subscriptions import FIELDS, subscription_of
 from tamis.values import load_json
@@ -57,7 +56,7 @@ class ChangeSource(Protocol):
 
 
 class ChangeTable:
-    """Changes in a table of a database or a catalogue: sequence, op, id, filter, …
+    """Changes in a table of a database or a catalogue: sequence, op and what subscriptions have.
 
     ``read`` makes a DataFrame of the whole table; only rows after the sequence are fetched,
     by the database where it can filter. A transaction must not commit a sequence below one
@@ -106,6 +105,8 @@ class ChangeDirectory:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        if not self.path.is_dir():
+            raise PipelineError(f"there is no directory {path} of changes; make it first")
         self._known: dict[str, _Known] = {}
         self.waiting_for = ""
         """The file that later ones wait for, and why; empty if all is read."""
@@ -114,18 +115,17 @@ class ChangeDirectory:
         """The changes after a sequence."""
         changes: list[Change] = []
         was_waiting, self.waiting_for = self.waiting_for, ""
-        names = sorted(
-            name for name in os.listdir(self.path)
-            if name.endswith((".jsonl", ".parquet")) and not name.startswith((".", "_"))
+        files = sorted(
+            file for file in self.path.iterdir()
+            if file.suffix in (".jsonl", ".parquet") and not file.name.startswith((".", "_"))
         )  # fmt: skip
-        for position, name in enumerate(names):
-            file = self.path / name
+        for position, file in enumerate(files):
             try:
                 found, rest = self._read(file, sequence)
             except (OSError, pa.ArrowException) as error:
                 found, rest = [], str(error).strip()
             changes += (one for one in found if one.problem or one.sequence > sequence)
-            if rest and (position < len(names) - 1 or name.endswith(".parquet")):
+            if rest and (position < len(files) - 1 or file.suffix == ".parquet"):
                 self.waiting_for = f"{file} is not whole: {rest}"
                 break
         if self.waiting_for and self.waiting_for != was_waiting:
@@ -139,7 +139,7 @@ class ChangeDirectory:
         if known is None or known.last > sequence:
             known = _Known((-1, -1))
         signature = (status.st_size, status.st_mtime_ns)
-        is_jsonl = file.name.endswith(".jsonl")
+        is_jsonl = file.suffix == ".jsonl"
         if known.signature == signature:
             return [], "" if not is_jsonl or known.read_bytes == status.st_size else _HALF_A_LINE
         if is_jsonl:

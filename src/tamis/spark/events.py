@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tamis.errors import InvalidEvent, TamisError
 from tamis.model import Schema
 from tamis.model.event import id_text, moment
+from tamis.model.event_arrow import struct_reader
 from tamis.spark.rows import read_rows
 from tamis.values import Attributes, as_attributes
 
@@ -36,8 +37,8 @@ class EventMapping:
     A nested struct or map is flattened with dots; an array is several values; a struct of lon
     and lat is a point, one of low and high a range, one of polygon (WKT) a polygon.
 
-    >>> EventMapping(id="ad", points={"place": ("lon", "lat")}).own_columns
-    {'ad', 'lon', 'lat'}
+    >>> sorted(EventMapping(id="ad", points={"place": ("lon", "lat")}).own_columns)
+    ['ad', 'lat', 'lon']
     """
 
     id: str = "id"
@@ -130,10 +131,9 @@ class EventReader:
         times, dead = self._times(batch)
         dead.update(dict.fromkeys(_without_id(ids), "the event has no id"))
         payloads = self._payloads(batch)
-        kept = np.array([i for i in range(batch.num_rows) if i not in dead], np.int64) if dead else None
-        if kept is None:
-            everything = np.arange(batch.num_rows)
-            return Events(everything, ids, times, payloads, columns, [])
+        if not dead:
+            return Events(np.arange(batch.num_rows), ids, times, payloads, columns, [])
+        kept = np.array([row for row in range(batch.num_rows) if row not in dead], np.int64)
         taken = pa.array(kept)
         return Events(
             kept, ids.take(taken), times.take(taken), payloads.take(taken),
@@ -153,7 +153,8 @@ class EventReader:
         return columns
 
     def _times(self, batch: pa.RecordBatch) -> tuple[pa.Array, dict[int, str]]:
-        name, dead = self.mapping.time, {}
+        name = self.mapping.time
+        dead: dict[int, str] = {}
         if name is None:
             return pa.nulls(batch.num_rows, TIMESTAMP), dead
         column = batch.column(name)
@@ -170,7 +171,9 @@ class EventReader:
 
     def _payloads(self, batch: pa.RecordBatch) -> pa.Array:
         name = self.mapping.payload
-        return pa.nulls(batch.num_rows, pa.binary()) if name is None else _as_bytes(batch.column(name))
+        if name is None:
+            return pa.nulls(batch.num_rows, pa.binary())
+        return _as_bytes(batch.column(name))
 
     def _read_rows(self, batch: pa.RecordBatch) -> Events:
         """Row by row, for nested values, several values and JSON."""
@@ -225,8 +228,6 @@ def _is_in_python(column: pa.Array) -> bool:
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether each value of a type is one that a flat column can hold."""
     if pa.types.is_struct(kind):
-        from tamis.model.event_arrow import struct_reader
-
         return struct_reader(kind) is None and all(_is_plain(inner.type) for inner in kind)
     if pa.types.is_decimal(kind):
         return bool(kind.scale == 0 and kind.precision <= 18)
@@ -238,7 +239,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _check_own(mapping: EventMapping, schema: pa.Schema) -> None:
-    tests = {
+    tests: dict[str | None, tuple[tuple[Any, ...], str]] = {
         mapping.id: ((pa.types.is_string, pa.types.is_integer), "text or whole numbers"),
         mapping.time: (
             (pa.types.is_timestamp, pa.types.is_date, pa.types.is_string),
@@ -261,8 +262,6 @@ def _check_own(mapping: EventMapping, schema: pa.Schema) -> None:
 
 
 def _check_attribute(name: str, kind: pa.DataType, in_list: bool = False) -> None:
-    from tamis.model.event_arrow import struct_reader
-
     if pa.types.is_struct(kind):
         if struct_reader(kind) is not None:
             return

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,12 +83,13 @@ def write_layer(path: Path, index: Index, settings: pa.Table, removed: Rows = NO
         aside = tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-")
         folder = Path(aside)
         index.save(folder / "index")
-        with pa.OSFile(str(folder / "settings.arrow"), "wb") as file:
-            with pa.ipc.new_file(file, _SETTINGS) as writer:
-                writer.write_table(settings.unify_dictionaries().combine_chunks())
+        target = str(folder / "settings.arrow")
+        with pa.OSFile(target, "wb") as file, pa.ipc.new_file(file, _SETTINGS) as writer:
+            writer.write_table(settings.unify_dictionaries().combine_chunks())
         np.save(folder / "removed.npy", removed)
-        for file_path in folder.rglob("*.*"):
-            sync(file_path)
+        # At once, for the file system then does with few writes of its journal.
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(sync, [*folder.glob("*.*"), *folder.glob("index/*.*"), folder]))
         folder.rename(path)
     except OSError as error:
         shutil.rmtree(aside, ignore_errors=True)

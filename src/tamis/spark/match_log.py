@@ -10,7 +10,6 @@ A folder ``batch=N`` appears whole, by one rename, and never changes.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from functools import partial
@@ -53,7 +52,7 @@ class MatchLog:
         self.path = Path(path).absolute()
 
     def claim(self, owner: str) -> None:
-        """Say which checkpoint writes this log; another one's batches would be taken for its own."""
+        """Say which checkpoint writes here; another's batches would be taken for its own."""
         held = read_json(self.path / "_log.json")
         if held is None:
             write_json(self.path / "_log.json", {"format": FORMAT, "owner": owner})
@@ -135,7 +134,7 @@ def run_tasks(
     for row in report:
         for name in (row.file, row.dead_file):
             if name is not None:
-                os.rename(written / name, folder / name)
+                (written / name).rename(folder / name)
                 sync(folder / name)
     sync(folder)
     return Written(

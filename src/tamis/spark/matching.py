@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,12 +14,13 @@ import pyarrow as pa
 from tamis.errors import InvalidEvent, PipelineError
 from tamis.spark import tasks
 from tamis.spark.events import EventMapping
+from tamis.spark.jobs import described, memory_bytes
 from tamis.spark.match_log import Written, run_tasks
 from tamis.spark.subscriptions import prepare
 from tamis.spark.versions import Version
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 Mode = Literal["replicated", "sharded"]
 
@@ -146,15 +145,6 @@ def chosen_mode(n_bytes: int, memory: int, n_tokens: int) -> Mode:
     return "sharded" if n_tokens > 1 and n_bytes > memory // 2 else "replicated"
 
 
-def memory_bytes(spark: SparkSession) -> int:
-    """The memory of an executor; of the machine where Spark runs in one process."""
-    context = spark.sparkContext
-    if context.master.startswith("local"):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    text = context.getConf().get("spark.executor.memory", "1g") or "1g"
-    return int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text))
-
-
 def spread_events(events: DataFrame, plan: tasks.Plan) -> DataFrame:
     """The events as the tasks of a plan want them: once, or once for every shard."""
     if plan.n_shards == 1:
@@ -170,18 +160,6 @@ def arrow_schema(events: DataFrame) -> pa.Schema:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(events.schema, timezone="UTC")
-
-
-@contextmanager
-def described(spark: SparkSession, description: str) -> Iterator[None]:
-    """Jobs started inside are shown with this description in Spark's web interface."""
-    context = spark.sparkContext
-    before = context.getLocalProperty("spark.job.description")
-    context.setJobDescription(description)
-    try:
-        yield
-    finally:
-        context.setLocalProperty("spark.job.description", before)
 
 
 def _result_schema(added: list[Any]) -> Any:

@@ -6,17 +6,13 @@ batch that is replayed is matched with the version and the time it had.
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.errors import PipelineError
-from tamis.spark.layers import sync
-from tamis.spark.snapshots import read_json
+from tamis.spark.snapshots import read_json, write_json
 
 
 class Pin(NamedTuple):
@@ -46,22 +42,14 @@ class Pins:
 
     def put(self, pin: Pin) -> Pin:
         """Pin a batch; where it is pinned already, that pin stays and is returned."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=self.path, prefix=".")
         micros = int(pin.matched_at.astype("M8[us]").astype(np.int64))
+        made = {"version": pin.version, "matched_at_us": micros}
         try:
-            with os.fdopen(handle, "w") as file:
-                json.dump({"version": pin.version, "matched_at_us": micros}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.link(aside, self._file(pin.batch))  # unlike a rename, never replaces
-            sync(self.path)
+            write_json(self._file(pin.batch), made, is_new=True)
         except FileExistsError:
             held = self.get(pin.batch)
             assert held is not None
             return held
-        finally:
-            Path(aside).unlink(missing_ok=True)
         return pin
 
     def oldest_version(self) -> int | None:
@@ -76,8 +64,7 @@ class Pins:
                 self._file(old).unlink(missing_ok=True)
 
     def _batches(self) -> list[int]:
-        names = os.listdir(self.path) if self.path.is_dir() else []
-        return sorted(int(name[:-5]) for name in names if name[:-5].isdigit())
+        return sorted(int(file.stem) for file in self.path.glob("*.json") if file.stem.isdigit())
 
     def _file(self, batch: int) -> Path:
         return self.path / f"{batch}.json"

@@ -31,7 +31,7 @@ class Row:
 def read_rows(batch: pa.RecordBatch, mapping: EventMapping) -> Iterator[Row | TamisError]:
     """Each row, or why it cannot be read."""
     columns = {name: list(_values(batch.column(name))) for name in _needed(batch, mapping)}
-    names = [name for name in mapping.attribute_columns(batch.schema.names)]
+    names = mapping.attribute_columns(batch.schema.names)
     for position in range(batch.num_rows):
         try:
             yield _row({name: held[position] for name, held in columns.items()}, names, mapping)
@@ -107,7 +107,7 @@ def _payload(held: Any) -> bytes | None:
 
 def _values(column: pa.Array, is_raw: bool = False) -> Iterator[Any]:
     """What each row holds; an error in the place of a value that Python cannot hold."""
-    read = (lambda held: held) if is_raw else _reader(column.type)
+    read: Callable[[Any], Any] = _same if is_raw else _reader(column.type)
     try:
         held = column.to_pylist()
     except (ValueError, OverflowError):
@@ -155,7 +155,11 @@ def _reader(kind: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_list(kind):
         inner_reader = _reader(kind.value_type)
         return lambda held: [None if one is None else inner_reader(one) for one in held]
-    return lambda held: held
+    return _same
+
+
+def _same(held: Any) -> Any:
+    return held
 
 
 def _guarded(read: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.errors import SnapshotError
 from tamis.index import Index
@@ -28,7 +29,6 @@ from tamis.model import Subscription
 from tamis.spark.layers import (
     NO_ROWS,
     Layer,
-    ids_of,
     n_bytes_of,
     open_layer,
     settings_of,
@@ -40,16 +40,17 @@ from tamis.spark.versions import TokenPlace, Version
 FORMAT = 1
 DEFAULT_TOKENS = 8
 
-# A delta is merged into its base when it has passed both of these.
-_DELTA_ROWS = 2_000
-_DELTA_SHARE = 0.1
+# A delta is merged into its base when it has passed both of these: its subscriptions are read
+# again for every version, and the base is then written again.
+_DELTA_ROWS = 500
+_DELTA_SHARE = 0.02
 
 
 def token_of(id: str, n_tokens: int) -> int:
     """The token of a subscription: the CRC-32 of its id, modulo their number.
 
     >>> token_of("s1", 8), token_of("s2", 8)
-    (7, 5)
+    (0, 2)
     """
     return zlib.crc32(id.encode()) % n_tokens
 
@@ -79,9 +80,8 @@ class SnapshotStore:
 
     def numbers(self) -> list[int]:
         """The versions there are, ascending."""
-        folder = self.path / "versions"
-        names = os.listdir(folder) if folder.is_dir() else []
-        return sorted(int(name[:-5]) for name in names if name[:-5].isdigit())
+        files = (self.path / "versions").glob("*.json")
+        return sorted(int(file.stem) for file in files if file.stem.isdigit())
 
     def latest(self) -> Version | None:
         """The newest version, if there is one."""
@@ -106,16 +106,20 @@ class SnapshotStore:
         places = tuple(tokens)
         number = (self.numbers() or [0])[-1] + 1
         n_bytes = sum(n_bytes_of(Path(layer)) for token in places for layer in token.layers)
-        write_json(
-            self._file(number),
-            {
-                "format": FORMAT,
-                "number": number,
-                "sequence": sequence,
-                "n_bytes": n_bytes,
-                "tokens": [[layer and Path(layer).name for layer in token] for token in places],
-            },
-        )
+        held = {
+            "format": FORMAT,
+            "number": number,
+            "sequence": sequence,
+            "n_bytes": n_bytes,
+            "tokens": [[layer and Path(layer).name for layer in token] for token in places],
+        }
+        try:
+            write_json(self._file(number), held, is_new=True)
+        except FileExistsError:
+            raise SnapshotError(
+                f"another process wrote version {number} at {self.path}; only one may, give each "
+                "pipeline its own directory"
+            ) from None
         return Version(number, places, n_bytes, sequence)
 
     def drop_before(self, number: int) -> None:
@@ -130,10 +134,9 @@ class SnapshotStore:
             for token in self.version(kept).tokens
             for layer in token.layers
         }
-        folder = self.path / "layers"
-        for name in os.listdir(folder) if folder.is_dir() else []:
-            if name not in needed:
-                shutil.rmtree(folder / name, ignore_errors=True)
+        for layer in (self.path / "layers").glob("*"):
+            if layer.name not in needed:
+                shutil.rmtree(layer, ignore_errors=True)
 
     # -- changes
 
@@ -191,9 +194,7 @@ class SnapshotStore:
             index.remove(ids[row])
         index.add_many(living)
         kept = np.delete(np.arange(len(base)), sorted(removed))
-        old = pa.table(
-            {"owner": base.owners.take(kept), "schedule": base.schedules.take(kept)}
-        )
+        old = pa.table({"owner": base.owners.take(kept), "schedule": base.schedules.take(kept)})
         settings = pa.concat_tables([old, settings_of(living)])
         write_layer(path, index, settings)
         return TokenPlace(str(path))
@@ -218,9 +219,8 @@ def _rows_of(layer: Layer, ids: Iterable[str]) -> list[int]:
     wanted = pa.array([id for id in ids if id in layer.index], pa.string())
     if not len(wanted):
         return []
-    import pyarrow.compute as pc
-
-    return pc.index_in(wanted, layer.ids).to_pylist()
+    rows: list[int] = pc.index_in(wanted, layer.ids).to_pylist()
+    return rows
 
 
 def _check_format(path: Path, held: dict[str, Any]) -> None:
@@ -246,8 +246,11 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return held
 
 
-def write_json(path: Path, held: dict[str, Any]) -> None:
-    """Write a file that is there whole or not at all, and stays after a crash."""
+def write_json(path: Path, held: dict[str, Any], is_new: bool = False) -> None:
+    """Write a file that is there whole or not at all, and stays after a crash.
+
+    One that ``is_new`` replaces no other: FileExistsError.
+    """
     aside = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -256,9 +259,15 @@ def write_json(path: Path, held: dict[str, Any]) -> None:
             json.dump(held, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        if is_new:
+            os.link(aside, path)  # unlike a rename, never replaces
+        else:
+            Path(aside).replace(path)
         sync(path.parent)
+    except FileExistsError:
+        raise
     except OSError as error:
+        raise SnapshotError(f"cannot write {path}: {error}") from error
+    finally:
         if aside:
             Path(aside).unlink(missing_ok=True)
-        raise SnapshotError(f"cannot write {path}: {error}") from error

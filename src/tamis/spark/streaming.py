@@ -14,8 +14,9 @@ from tamis.errors import PipelineError
 from tamis.spark.changes import ChangeSource
 from tamis.spark.events import EventMapping
 from tamis.spark.follower import Follower
+from tamis.spark.jobs import described
 from tamis.spark.match_log import MatchLog, Written
-from tamis.spark.matching import Mode, arrow_schema, described, plan_of, spread_events
+from tamis.spark.matching import Mode, arrow_schema, plan_of, spread_events
 from tamis.spark.pins import Pin, Pins
 from tamis.spark.snapshots import read_json, write_json
 from tamis.spark.subscriptions import load

@@ -16,6 +16,7 @@ from tamis.delivery import check_delivery
 from tamis.errors import InvalidSubscription, TamisError
 from tamis.index import Index
 from tamis.model import Subscription
+from tamis.spark.jobs import described, is_local
 from tamis.spark.layers import n_bytes_of, settings_table, write_layer
 from tamis.spark.snapshots import SnapshotStore, write_subscriptions
 from tamis.spark.versions import TokenPlace, Version
@@ -64,13 +65,9 @@ def build(store: SnapshotStore, subscriptions: DataFrame) -> Version:
     token = f.coalesce(f.crc32(f.col("id").cast("binary")) % store.n_tokens, f.lit(0)).cast("int")
     rows = subscriptions.select(*names).withColumn(_TOKEN, token)
     spread = rows.repartitionById(store.n_tokens, _TOKEN)
-    context = subscriptions.sparkSession.sparkContext
-    before = context.getLocalProperty("spark.job.description")
-    context.setJobDescription(f"tamis: index subscriptions, {store.n_tokens} tokens")
-    try:
+    spark = subscriptions.sparkSession
+    with described(spark, f"tamis: index subscriptions, {store.n_tokens} tokens"):
         built = spread.mapInArrow(partial(_build_token, store), _BUILT).collect()
-    finally:
-        context.setLocalProperty("spark.job.description", before)
     n_rejected = sum(row.n_rejected for row in built)
     if n_rejected:
         shown = [reason for row in built for reason in row.rejected][:_N_SHOWN]
@@ -184,7 +181,7 @@ def _folder(spark: SparkSession, snapshots: str | Path | None) -> Path:
         folder = Path(snapshots).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         return folder
-    if not spark.sparkContext.master.startswith("local"):
+    if not is_local(spark):
         raise InvalidSubscription(
             "on a cluster index files must go where every machine sees them; give snapshots=PATH"
         )

@@ -92,7 +92,8 @@ class Matcher:
         return batch
 
     def _match_slice(self, batch: pa.RecordBatch) -> Iterator[Slice]:
-        assert self.opened is not None and self._reader is not None
+        assert self.opened is not None
+        assert self._reader is not None
         events = self._reader.read(batch)
         self.n_events += len(events)
         if self.is_first_shard:
@@ -115,7 +116,7 @@ def match_rows(
     for batch, events, found in matcher.match(batches):
         assert matcher.opened is not None
         for first in range(0, len(found.rows), _YIELDED_ROWS):
-            few = Found(*(array[first : first + _YIELDED_ROWS] for array in found))
+            few = found.part(slice(first, first + _YIELDED_ROWS))
             who = pa.array(few.events)
             arrays = [
                 events.ids.take(who),

@@ -54,6 +54,10 @@ class Found(NamedTuple):
     rows: npt.NDArray[np.int32]
     priorities: npt.NDArray[np.int8]
 
+    def part(self, rows: slice) -> Found:
+        """Some of them."""
+        return Found(self.events[rows], self.rows[rows], self.priorities[rows])
+
 
 class OpenVersion:
     """The layers of a version with their rows counted through."""
