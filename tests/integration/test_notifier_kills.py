@@ -168,11 +168,11 @@ def kill_at_random(trial: Trial) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_killed_around_the_outbox(spark: SparkSession, tmp_path: Path) -> None:
+def test_killed_between_outbox_and_commit(spark: SparkSession, tmp_path: Path) -> None:
+    """The worst moment; the others are in the long test, and Java takes its time to start."""
     trial = Trial(tmp_path, "parquet", seed=1)
-    for moment in ("after publishing", "after the ledger"):
-        with trial.job(moment) as process:
-            trial.feed_until_dead(process)
+    with trial.job("after publishing") as process:
+        trial.feed_until_dead(process)
     trial.finish(spark)
     trial.check()
 
