@@ -49,7 +49,7 @@ class Notifier:
         if rows:
             self.log.append(list(rows))
         query = self.start(None, retention)
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(200)
         return self.outbox.read().to_pylist()[n_before:]
 
     def told(self) -> dict[str, list[list[str]]]:
@@ -67,7 +67,7 @@ def notifier(spark: SparkSession, tmp_path: Path) -> Notifier:
 
 
 def wait_for(condition: Callable[[], bool], query: StreamingQuery) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 200
     while not condition():
         assert query.isActive, query.exception()
         assert time.monotonic() < deadline, "it did not happen in time"

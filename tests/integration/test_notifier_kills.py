@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 JOB = Path(__file__).with_name("notifier_job.py")
 ROOT = Path(__file__).parents[2]
 CAP = settings_text({"max_digest": 3, "rate_cap": "2 per minute"})
+PATIENCE_S = 300  # starting Java several times takes long on a busy machine
 Told = list[dict[str, Any]]
 
 
@@ -91,18 +92,18 @@ class Trial:
         return int(told + sum(ledger["held"].to_pylist()))
 
     def feed_until_dead(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE_S
         while process.poll() is None:
             assert time.monotonic() < deadline, self.complaint("it was not killed")
             self.feed()
-            time.sleep(0.5)
+            time.sleep(1)
         assert process.returncode == -signal.SIGKILL, self.complaint("it ended by itself")
 
     def finish(self, spark: SparkSession) -> None:
         """Go on undisturbed until every pair is accounted for, and a little longer."""
         query = start(spark, self.folder, self.outbox)
         try:
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + PATIENCE_S
             while self.n_accounted() < len(self.pairs()):
                 assert query.isActive, query.exception()
                 assert time.monotonic() < deadline, "something was lost"
@@ -156,7 +157,7 @@ def kill_at_random(trial: Trial) -> None:
     before = trial.n_accounted()
     with trial.job() as process:
         trial.feed()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE_S
         while trial.n_accounted() == before:
             assert process.poll() is None, trial.complaint("it ended by itself")
             assert time.monotonic() < deadline, trial.complaint("it published nothing")
@@ -167,11 +168,11 @@ def kill_at_random(trial: Trial) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_killed_around_the_outbox(spark: SparkSession, tmp_path: Path) -> None:
+def test_killed_between_outbox_and_commit(spark: SparkSession, tmp_path: Path) -> None:
+    """The worst moment; the others are in the long test, and Java takes its time to start."""
     trial = Trial(tmp_path, "parquet", seed=1)
-    for moment in ("after publishing", "after the ledger"):
-        with trial.job(moment) as process:
-            trial.feed_until_dead(process)
+    with trial.job("after publishing") as process:
+        trial.feed_until_dead(process)
     trial.finish(spark)
     trial.check()
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from tamis.delivery.caps import empty_ledger
+from tamis.spark.outbox import sync
 
 __all__ = ["LedgerStore"]
 
@@ -35,7 +36,9 @@ class LedgerStore:
         aside = self._folder / f"{batch}.aside"
         with ipc.new_file(str(aside), ledger.schema) as file:
             file.write_table(ledger)
+        sync(aside)
         aside.replace(self._path(batch))
+        sync(self._folder)
         for number in older[:-1]:
             self._path(number).unlink()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from tamis.delivery.notification import NOTIFICATION_SCHEMA
 from tamis.errors import PipelineError
 
-__all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "read_folder"]
+__all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "read_folder", "sync"]
 
 OUTBOX_ORDER = ("priority", "due", "subscription_id", "part")
 """The order of the notifications of one micro-batch: the highest priority first."""
@@ -75,14 +76,28 @@ class ParquetOutbox:
     def publish(self, batch: int, folder: Path) -> None:
         """Rename ``folder`` to ``batch=N``, unless that is there already."""
         published = self.path / f"batch={batch}"
-        if not published.exists():
-            folder.rename(published)
+        if published.exists():
+            return
+        # On disk before Spark says that the micro-batch is done, also if the power fails.
+        for path in (*folder.glob("*.parquet"), folder):
+            sync(path)
+        folder.rename(published)
+        sync(self.path)
 
     def read(self) -> pa.Table:
         """All notifications: earlier micro-batches first, in each the highest priority first."""
         folders = sorted(self.path.glob("batch=*"), key=lambda path: int(path.name[6:]))
         tables = [read_folder(folder, NOTIFICATION_SCHEMA) for folder in folders]
         return pa.concat_tables([NOTIFICATION_SCHEMA.empty_table(), *tables])
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def read_folder(folder: Path, schema: pa.Schema) -> pa.Table:
