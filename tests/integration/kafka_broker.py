@@ -81,8 +81,9 @@ class Broker:
         self.process = None
 
     def admin(self) -> AdminClient:
-        # Refused connections are expected while it starts: log nothing.
-        return AdminClient({"bootstrap.servers": self.servers, "log_level": 0, "error_cb": _ignore})
+        # Refused connections are expected while it starts: log nothing, try again soon.
+        quiet = {"log_level": 0, "error_cb": _ignore, "reconnect.backoff.max.ms": 200}
+        return AdminClient({"bootstrap.servers": self.servers, **quiet})
 
     def create(self, *topics: str, partitions: int = 2) -> None:
         wanted = [NewTopic(topic, partitions, 1) for topic in topics]
