@@ -7,6 +7,7 @@ Maven, as in `make kafka ARGS=-Dconnector.version=4.3.0`.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -68,19 +69,17 @@ def _copy(pom: Path, folder: Path, arguments: list[str]) -> None:
         raise JarError(f"Maven was not done after {SECONDS} s: {' '.join(command)}") from None
     if done.returncode:
         raise JarError(
-            f"Maven cannot resolve {pom.name}:\n{_first_errors(done.stdout)}\n"
+            f"Maven cannot resolve {pom.name}:\n{_complaint(done.stdout)}\n"
             "It needs Maven Central or a mirror of it (~/.m2/settings.xml names one); a version "
             "that is not there can be changed in scripts/kafka."
         )
 
 
-def _first_errors(output: str) -> str:
-    """The first lines of what Maven complains about, without its advice."""
-    lines = [
-        line for line in output.splitlines() if line.startswith("[ERROR] ") and line[8:].strip()
-    ]
-    told = [line for line in lines if "Re-run Maven" not in line and "[Help 1] http" not in line]
-    return "\n".join(told[:3]) or output[-2000:]
+def _complaint(output: str) -> str:
+    """What Maven complains about, without the advice that follows."""
+    # Not at the start of a line: even without colours, Maven resets them first.
+    found = re.search(r"\[ERROR\] (\S.*)", output)
+    return found[1] if found else output[-2000:]
 
 
 def main() -> int:

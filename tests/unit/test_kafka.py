@@ -64,11 +64,12 @@ def test_jars_are_fetched_once(folder: Path, runs: Path, monkeypatch: pytest.Mon
 def test_what_maven_cannot_resolve_is_said(
     folder: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = "echo '[INFO] busy'; echo '[ERROR] no such jar'; echo '[ERROR] Re-run Maven'; exit 1"
+    output = r"[INFO] busy\n\033[0m[ERROR] no such jar\n[ERROR] Re-run Maven\n"
+    lines = f"printf '{output}'; exit 1"
     put_mvn_on_path(runs, lines, monkeypatch)
     with pytest.raises(kafka_jars.JarError) as caught:
         kafka_jars.fetch("broker", [])
-    assert "cannot resolve broker.xml:\n[ERROR] no such jar\nIt needs Maven" in str(caught.value)
+    assert "cannot resolve broker.xml:\nno such jar\nIt needs Maven" in str(caught.value)
     assert list(folder.iterdir()) == []
 
 
