@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-SECONDS = 90
+SECONDS = 150  # never waited for when all is well; a busy machine takes its time
 JAVA = find_java().home / "bin" / "java"
 JAVA_FROM_PIP = find_java({"PATH": ""}).home / "bin" / "java"
 FILTERS = [f"brand = 'b{i % 5}' AND price BETWEEN {i * 20} AND {i * 20 + 300}" for i in range(40)]
