@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	done || true)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-plain test-fast perf check format lock clean
+.PHONY: help setup demo kafka test test-plain test-fast perf check format lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ $(STAMP): pyproject.toml constraints.txt scripts/set_up.py
 
 demo: $(STAMP) ## the car-ad example, then a few thousand subscriptions (ARGS=...)
 	@$(BIN)/tamis demo $(ARGS)
+
+kafka: $(STAMP) ## fetch Spark's connector for Kafka, and a broker for its test (needs mvn)
+	@$(BIN)/python scripts/kafka_jars.py $(ARGS)
 
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
