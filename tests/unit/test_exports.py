@@ -13,11 +13,13 @@ import tamis
 
 PACKAGES = [
     "tamis",
+    "tamis.algorithms",
     "tamis.bench",
     "tamis.cli",
     "tamis.errors",
     "tamis.index",
     "tamis.language",
+    "tamis.matching",
     "tamis.model",
     "tamis.values",
 ]
