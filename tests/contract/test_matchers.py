@@ -193,8 +193,10 @@ def test_match_many_and_match_parts_find_what_match_finds(name: str) -> None:
     events = random_events(random, 10, kinds)
     for event, found in zip(events, matcher.match_many(events), strict=True):
         assert found.tolist() == matcher.match(event).tolist()
-        parts = list(matcher.match_parts(event))
-        assert np.concatenate(parts).tolist() == found.tolist()
+        parts = np.concatenate(list(matcher.match_parts(event)))
+        if matcher.capabilities.order is Order.ASCENDING:
+            parts.sort()
+        assert parts.tolist() == found.tolist()
 
 
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if Kinds.TEXT in kinds_of(name)])

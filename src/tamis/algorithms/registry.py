@@ -19,7 +19,9 @@ class Algorithm(NamedTuple):
 
 
 ALGORITHMS: dict[str, Algorithm] = {
+    "op_index": Algorithm("op_index", "OpIndex", "Zhang, Chan, Tan: OpIndex, PVLDB 2014"),
     "rein": Algorithm("rein", "Rein", "Qian, Cao, Zhu, Li: REIN, INFOCOM 2014"),
+    "siena": Algorithm("siena", "Siena", "Carzaniga, Wolf: Forwarding, SIGCOMM 2003"),
     "simple": Algorithm("simple", "Simple", "the baseline of Qian et al.: Pri-REIN, DEBS 2015"),
     "tama": Algorithm("tama", "Tama", "Zhao, Wu: TAMA, ICDCS 2011"),
     "tama_exact": Algorithm("tama", "ExactTama", "Zhao, Wu: TAMA, ICDCS 2011, with a check"),

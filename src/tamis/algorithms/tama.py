@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from tamis.algorithms.counting import CountingMatcher
 from tamis.algorithms.kernels.tama import count_cells, count_satisfied, fill_cells
 from tamis.errors import InvalidSchema
 from tamis.kernels.constraints import keep_accepting
-from tamis.kernels.counting import write_complete
-from tamis.matching import Attribute, Capabilities, Matcher, SlotLists
-from tamis.matching.store import Slots, grown
+from tamis.matching import Attribute, Capabilities, SlotLists
+from tamis.matching.store import Slots
 from tamis.matching.table import Floats
 
 _MAX_LEVELS = 20
 _CHUNK = 50_000  # slots whose cells are listed at once
 
 
-class Tama(Matcher):
+class Tama(CountingMatcher):
     """TAMA (Zhao, Wu, ICDCS 2011), as seeds 0 to 3 describe it: fast, but only a superset.
 
     Every attribute has ``n_levels`` layers of cells (the papers' d or ξ, 13), each layer with
@@ -34,21 +34,15 @@ class Tama(Matcher):
     capabilities: ClassVar[Capabilities] = Capabilities(is_exact=False)
 
     def __init__(self, attributes: Sequence[Attribute | str], n_levels: int = 13) -> None:
-        super().__init__(attributes)
         if not 1 <= n_levels <= _MAX_LEVELS:
             raise InvalidSchema(f"{n_levels} levels; expected 1 to {_MAX_LEVELS}")
         self.n_levels = n_levels
         self._n_leaves = 2 ** (n_levels - 1)
-        self._lists = SlotLists(self.n_attributes * 2 * self._n_leaves)
-        kind = np.uint8 if self.n_attributes < 255 else np.uint16
-        self._never = int(np.iinfo(kind).max)
-        self._counts = np.zeros(0, kind)
-        self._needed = np.zeros(0, kind)  # constraints of each slot; _never if it holds nothing
+        lists = SlotLists(len(attributes) * 2 * self._n_leaves)
+        super().__init__(attributes, len(attributes), lists)
 
     def _add(self, slots: Slots) -> None:
-        self._counts = grown(self._counts, self.n_slots)
-        self._needed = grown(self._needed, self.n_slots, self._never)
-        self._needed[slots] = self.stored.end[slots] - self.stored.start[slots]
+        self._need(slots, self.stored.end[slots] - self.stored.start[slots])
         if len(slots) > 1_000:
             counts = np.zeros(len(self._lists), np.int64)
             count_cells(self.stored, slots, self.domains, self._n_leaves, counts)
@@ -57,16 +51,13 @@ class Tama(Matcher):
             self._lists.extend(*self._entries(slots[first : first + _CHUNK]))
 
     def _remove(self, slots: Slots) -> None:
-        self._needed[slots] = self._never
+        self._need_no_more(slots)
         self._lists.discard(*self._entries(slots))
 
-    def _match(self, event: Floats, out: Slots) -> int:
-        self._counts[:] = 0
-        count_satisfied(self._lists.arrays, self.domains, self._n_leaves, event, self._counts)
-        return int(write_complete(self._counts, self._needed, self.n_slots, out))
-
-    def _memory_bytes(self) -> int:
-        return self._lists.n_bytes + self._counts.nbytes + self._needed.nbytes
+    def _count(self, event: Floats, first: int, last: int) -> None:
+        count_satisfied(
+            self._lists.arrays, self.domains, self._n_leaves, event, first, last, self._counts
+        )
 
     def _entries(self, slots: Slots) -> tuple[Slots, Slots]:
         """The cells of all constraints of slots, and whose they are."""
@@ -86,3 +77,13 @@ class ExactTama(Tama):
 
     def _match(self, event: Floats, out: Slots) -> int:
         return int(keep_accepting(self.stored, event, out, super()._match(event, out)))
+
+    def _match_parts(self, event: Floats, out: Slots) -> Iterator[int]:
+        n_before = n_out = 0
+        found = np.empty_like(out)
+        for n_found in super()._match_parts(event, found):
+            part = found[n_before:n_found]
+            n_kept = int(keep_accepting(self.stored, event, part, len(part)))
+            out[n_out : n_out + n_kept] = part[:n_kept]
+            n_before, n_out = n_found, n_out + n_kept
+            yield n_out

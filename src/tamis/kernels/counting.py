@@ -39,3 +39,18 @@ def count_list(lists, b, counts):
     start = np.uint64(lists.start[b])
     for i in range(start, start + np.uint64(lists.size[b])):
         counts[np.uint32(lists.slots[i])] += 1
+
+
+@kernel
+def write_newly_complete(counts, needed, n_slots, out, n_out):
+    """Append the slots with counts[slot] = needed[slot] to out[:n_out]; return the new length.
+
+    Their counts become one more, so that they are not written again: requires that a complete
+    slot is counted no further. O(P).
+    """
+    for slot in range(n_slots):
+        if counts[slot] == needed[slot]:
+            counts[slot] += 1
+            out[n_out] = slot
+            n_out += 1
+    return n_out

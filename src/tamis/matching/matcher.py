@@ -102,7 +102,11 @@ class Matcher(ABC):
         """
 
     def _match_parts(self, event: Floats, out: Slots) -> Iterator[int]:
-        """Like ``_match``, but yields the number written so far whenever there are more."""
+        """Like ``_match``, but yields the number written so far whenever there are more.
+
+        Slots are in the order in which they are determined, which is the declared one only if
+        that is by priority.
+        """
         yield self._match(event, out)
 
     @abstractmethod

@@ -77,12 +77,13 @@ def fill_cells(stored, slots, domains, n_leaves, keys, owners):
 
 
 @kernel
-def count_satisfied(lists, domains, n_leaves, event, counts):
+def count_satisfied(lists, domains, n_leaves, event, first, last, counts):
     """Count for every slot the attributes on which a cell of its constraint holds the value.
 
-    counts: u1[P] or u2[P], zero before. O(entries of one cell a layer and attribute).
+    Attributes ``first`` to ``last - 1``; counts: u1[P] or u2[P].
+    O(entries of one cell a layer and attribute).
     """
-    for m in range(event.size):
+    for m in range(first, last):
         if np.isnan(event[m]):
             continue
         cell = n_leaves + cell_of(domains, m, event[m], n_leaves)
