@@ -78,10 +78,15 @@ class SlotLists:
         """Take slots[i] out of list keys[i]: all entries of these slots, each of which is there."""
         if len(keys) * _FEW < self.n_entries or not len(keys):
             discard_entries(self.arrays, keys, slots)
-            return
-        is_gone = np.zeros(int(self.arrays.slots.max()) + 1, np.bool_)
-        is_gone[slots] = True
-        discard_slots(self.arrays, is_gone)
+        else:
+            self.discard_in_order(slots)
+
+    def discard_in_order(self, slots: Array) -> None:
+        """Take all entries of slots out of all lists, which keep their order. O(entries)."""
+        if self.n_entries:
+            is_gone = np.zeros(int(self.arrays.slots.max()) + 1, np.bool_)
+            is_gone[slots] = True
+            discard_slots(self.arrays, is_gone)
 
     def _make_room(self, moving: int) -> None:
         """Room for a list of that capacity to move, and then some; much garbage is cleared."""
