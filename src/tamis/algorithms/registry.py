@@ -19,6 +19,7 @@ class Algorithm(NamedTuple):
 
 
 ALGORITHMS: dict[str, Algorithm] = {
+    "be_tree": Algorithm("be_tree", "BETree", "Sadoghi, Jacobsen: BE-Tree, SIGMOD 2011"),
     "h_tree": Algorithm("h_tree", "HTree", "Qian, Cao, Zhu, Li, Wang: H-Tree, TPDS 2014"),
     "op_index": Algorithm("op_index", "OpIndex", "Zhang, Chan, Tan: OpIndex, PVLDB 2014"),
     "pri_rein": Algorithm("pri_rein", "PriRein", "Qian, Cao, Le Mouël, Li, Wang, DEBS 2015"),

@@ -187,7 +187,10 @@ class Matcher(ABC):
 
     @final
     def match_parts(self, event: EventLike) -> Iterator[Ids]:
-        """The ids of ``match`` in parts, each as soon as the algorithm has determined it."""
+        """The ids of ``match`` in parts, each as soon as the algorithm has determined it.
+
+        Take all parts before the matcher is used for anything else.
+        """
         row, out, n_before = self._row_of(event), np.empty(self.n_slots, np.int32), 0
         for n_found in self._match_parts(row, out):
             yield out[n_before:n_found].copy()
