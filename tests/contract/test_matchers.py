@@ -279,6 +279,17 @@ def test_what_is_removed_is_gone_and_its_number_is_used_again(name: str) -> None
 
 
 @pytest.mark.parametrize("name", REMOVABLE)
+def test_many_are_removed_at_once(name: str) -> None:
+    random, kinds = np.random.default_rng(9), kinds_of(name)
+    matcher, shadow = filled(name, random_subscriptions(random, 1_500, kinds))
+    shadow.remove(matcher, [id for id in range(1_500) if id % 5])
+    for event in random_events(random, 20, kinds):
+        check(matcher, shadow, event)
+    shadow.remove(matcher, sorted(shadow.saved))
+    assert matcher.match(np.full(N_ATTRIBUTES, 0.5)).tolist() == []
+
+
+@pytest.mark.parametrize("name", REMOVABLE)
 def test_a_removal_is_all_or_nothing(name: str) -> None:
     matcher = make(name, ["x"])
     ids = matcher.add_many(Table.from_boxes([[0.1], [0.2]], [[0.8], [0.9]]))

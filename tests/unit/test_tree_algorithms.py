@@ -105,7 +105,7 @@ def test_h_tree_indexes_the_attributes_that_are_named() -> None:
     ],
 )
 def test_parameters_are_checked(name: str, parameters: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSchema, match="expected|more than"):
+    with pytest.raises(InvalidSchema, match=r"expected|more than"):
         make(name, ["x", "y"], **parameters)
 
 

@@ -19,6 +19,7 @@ from tamis.matching.store import Slots, grown
 from tamis.matching.table import Floats
 
 _MAX_BUCKETS = 10_000_000
+_MANY = 1_000  # slots that are added or removed by a pass over all lists
 _CHUNK = 2_000  # slots whose buckets are listed at once
 _PART = 16  # buckets between two parts of a result
 
@@ -67,7 +68,7 @@ class HTree(Matcher):
 
     def _add(self, slots: Slots) -> None:
         self._seen = grown(self._seen, (self.n_slots + 63) // 64)
-        if len(slots) > 1_000:
+        if len(slots) > _MANY:
             counts = np.zeros(len(self._lists), np.int64)
             self._count(slots, counts)
             self._lists.reserve(counts)
@@ -75,8 +76,10 @@ class HTree(Matcher):
             self._lists.extend(*self._entries(slots[first : first + _CHUNK]))
 
     def _remove(self, slots: Slots) -> None:
-        for first in range(0, len(slots), _CHUNK):
-            self._lists.discard(*self._entries(slots[first : first + _CHUNK]))
+        if len(slots) > _MANY:
+            self._lists.discard_in_order(slots)
+        else:
+            self._lists.discard(*self._entries(slots))
 
     def _match(self, event: Floats, out: Slots) -> int:
         *_, n_out = self._visit(event, out, len(self._visited))

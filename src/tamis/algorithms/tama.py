@@ -17,6 +17,7 @@ from tamis.matching.store import Slots
 from tamis.matching.table import Floats
 
 _MAX_LEVELS = 20
+_MANY = 1_000  # slots that are added or removed by a pass over all lists
 _CHUNK = 50_000  # slots whose cells are listed at once
 
 
@@ -43,7 +44,7 @@ class Tama(CountingMatcher):
 
     def _add(self, slots: Slots) -> None:
         self._need(slots, self.stored.end[slots] - self.stored.start[slots])
-        if len(slots) > 1_000:
+        if len(slots) > _MANY:
             counts = np.zeros(len(self._lists), np.int64)
             count_cells(self.stored, slots, self.domains, self._n_leaves, counts)
             self._lists.reserve(counts)
@@ -52,7 +53,10 @@ class Tama(CountingMatcher):
 
     def _remove(self, slots: Slots) -> None:
         self._need_no_more(slots)
-        self._lists.discard(*self._entries(slots))
+        if len(slots) > _MANY:
+            self._lists.discard_in_order(slots)
+        else:
+            self._lists.discard(*self._entries(slots))
 
     def _count(self, event: Floats, first: int, last: int) -> None:
         count_satisfied(

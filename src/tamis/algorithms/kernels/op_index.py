@@ -20,7 +20,8 @@ def lists_per_pivot(n_attributes):
 @inlined
 def hash_of(m, value):
     """One of N_HASHED numbers for an attribute and a value."""
-    mixed = np.uint64(hash(value)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(m)
+    bits = np.float64(value + 0.0).view(np.uint64)  # + 0.0: -0 equals 0
+    mixed = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(m)
     return np.int64((mixed * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(56))
 
 
