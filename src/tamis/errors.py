@@ -12,6 +12,7 @@
     │   └── FilterTooComplex    ... because it passes a limit; has size and cap
     ├── DuplicateSubscription   an id that is already taken              (ValueError)
     ├── UnknownSubscription     an id nobody saved                       (KeyError)
+    ├── NotSupported            what an algorithm declares it cannot do  (ValueError)
     ├── SnapshotError           index files that cannot be written or opened
     ├── PipelineError           a pipeline that cannot start or go on
     └── MissingExtra            an optional part that is not installed   (ImportError)
@@ -32,6 +33,7 @@ __all__ = [
     "InvalidSubscription",
     "InvalidValue",
     "MissingExtra",
+    "NotSupported",
     "PipelineError",
     "SchemaViolation",
     "SnapshotError",
@@ -134,6 +136,10 @@ class UnknownSubscription(TamisError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class NotSupported(TamisError, ValueError):
+    """What an algorithm declares it cannot do."""
 
 
 class SnapshotError(TamisError):

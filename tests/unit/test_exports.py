@@ -13,12 +13,14 @@ import tamis
 
 PACKAGES = [
     "tamis",
+    "tamis.algorithms",
     "tamis.bench",
     "tamis.cli",
     "tamis.delivery",
     "tamis.errors",
     "tamis.index",
     "tamis.language",
+    "tamis.matching",
     "tamis.model",
     "tamis.values",
 ]

@@ -1,0 +1,48 @@
+"""The registry: every algorithm by its name. Modules load when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from tamis.errors import NotSupported
+from tamis.matching import Attribute, Matcher
+
+
+class Algorithm(NamedTuple):
+    """Where an algorithm lives and which paper it is from."""
+
+    module: str
+    class_name: str
+    paper: str
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "be_tree": Algorithm("be_tree", "BETree", "Sadoghi, Jacobsen: BE-Tree, SIGMOD 2011"),
+    "h_tree": Algorithm("h_tree", "HTree", "Qian, Cao, Zhu, Li, Wang: H-Tree, TPDS 2014"),
+    "op_index": Algorithm("op_index", "OpIndex", "Zhang, Chan, Tan: OpIndex, PVLDB 2014"),
+    "pri_rein": Algorithm("pri_rein", "PriRein", "Qian, Cao, Le Mouël, Li, Wang, DEBS 2015"),
+    "pri_rein_s": Algorithm("pri_rein", "PriReinS", "the same paper (DEBS 2015), section 5.3.2"),
+    "rein": Algorithm("rein", "Rein", "Qian, Cao, Zhu, Li: REIN, INFOCOM 2014"),
+    "siena": Algorithm("siena", "Siena", "Carzaniga, Wolf: Forwarding, SIGCOMM 2003"),
+    "simple": Algorithm("simple", "Simple", "the baseline of Qian et al.: Pri-REIN, DEBS 2015"),
+    "tama": Algorithm("tama", "Tama", "Zhao, Wu: TAMA, ICDCS 2011"),
+    "tama_exact": Algorithm("tama", "ExactTama", "Zhao, Wu: TAMA, ICDCS 2011, with a check"),
+}
+
+
+def load(name: str) -> type[Matcher]:
+    """The class of an algorithm."""
+    if name not in ALGORITHMS:
+        raise NotSupported(f"no algorithm {name!r}; expected one of {', '.join(ALGORITHMS)}")
+    entry = ALGORITHMS[name]
+    found: type[Matcher] = getattr(
+        import_module(f"tamis.algorithms.{entry.module}"), entry.class_name
+    )
+    return found
+
+
+def make(name: str, attributes: Sequence[Attribute | str], **parameters: Any) -> Any:
+    """A new matcher; parameters are those of its class."""
+    return load(name)(attributes, **parameters)
