@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.algorithms.kernels.dexin import (
     HIGH,
@@ -32,7 +31,6 @@ from tamis.algorithms.kernels.dexin import (
     exclude,
     fill_bounds,
     find_rates,
-    first_not_below,
     order_tails,
 )
 from tamis.algorithms.pipeline import Area, Pipeline, Plan
@@ -84,22 +82,24 @@ class Dexin(Pipeline):
             raise InvalidSchema(f"{n_buckets} buckets; expected 1 or more")
         self.n_buckets, self.is_ordered = n_buckets, is_ordered
         n_lists = self.n_attributes * N_SIDES * n_buckets
-        self._lists = OrderedLists(n_lists) if is_ordered else SlotLists(n_lists, has_values=True)
-        self._count = np.zeros((self.n_attributes, 2, n_buckets + 1), np.int64)
+        self._lists = SlotLists(n_lists, has_values=True)
+        self._n_bounds = np.zeros((self.n_attributes, 2, n_buckets + 1), np.int64)
 
     @property
     def _buckets(self) -> Buckets:
-        return Buckets(self._lists.arrays, self.n_buckets, self.is_ordered, self._count)
+        return Buckets(self._lists.arrays, self.n_buckets, self.is_ordered, self._n_bounds)
 
     def _put(self, slots: Slots) -> None:
-        entries = self._entries(slots)
-        self._lists.extend(*entries)
-        count_buckets(self._buckets, entries[0], 1)
+        keys, owners, values = self._entries(slots)
+        self._lists.extend(keys, owners, values)
+        if self.is_ordered:
+            _order_new(self._lists, keys)
+        count_buckets(self._buckets, keys, 1)
 
     def _drop(self, slots: Slots) -> None:
         keys, owners, values = self._entries(slots)
-        if isinstance(self._lists, OrderedLists):
-            self._lists.discard_values(keys, owners, values)
+        if self.is_ordered and len(keys) * _FEW < self._lists.n_entries:
+            discard_ordered(self._lists.arrays, keys, owners, values)
         else:
             self._lists.discard(keys, owners)
         count_buckets(self._buckets, keys, -1)
@@ -112,7 +112,7 @@ class Dexin(Pipeline):
         exclude(self._buckets, self._columns, self.domains, event, tuple(plan), self._words)
 
     def _index_bytes(self) -> int:
-        return self._lists.n_bytes + self._count.nbytes
+        return self._lists.n_bytes + self._n_bounds.nbytes
 
     def _entries(self, slots: Slots) -> tuple[Array, Array, Array]:
         """The buckets, slots and values of all bounds."""
@@ -127,7 +127,7 @@ class Dexin(Pipeline):
         cell, last = self.bucket_of(m, value), self.n_buckets - 1
         return (
             self._area("low beyond", m, LOW, (cell + 1, last)),
-            self._own_area("low own", m, LOW, cell, np.nextafter(value, np.inf)),
+            self._own_area("low own", m, LOW, cell, value),
             self._area("high before", m, HIGH, (0, cell - 1)),
             self._own_area("high own", m, HIGH, cell, value),
         )
@@ -136,14 +136,16 @@ class Dexin(Pipeline):
         n_entries = int(self.bucket_counts(m, side)[buckets[0] : buckets[1] + 1].sum())
         return Area(name, (buckets,), n_entries, False)
 
-    def _own_area(self, name: str, m: int, side: int, cell: int, limit: float) -> Area:
-        """The value's own bucket: all of it is compared, or the part behind a search is taken."""
+    def _own_area(self, name: str, m: int, side: int, cell: int, value: float) -> Area:
+        """The value's own bucket: all of it is compared, or what lies behind a search is taken."""
         number = (m * N_SIDES + side) * self.n_buckets + cell
-        n_entries = int(self._lists.arrays.size[number])
+        start, n_entries = (int(a[number]) for a in self._lists.arrays[:2])
         if self.is_ordered:
-            n_below = int(first_not_below(self._lists.arrays, number, limit))
-            n_below -= int(self._lists.arrays.start[number])
-            n_entries = n_below if side == HIGH else n_entries - n_below
+            values = self._lists.arrays.values[start : start + n_entries]
+            if side == HIGH:
+                n_entries = int(np.searchsorted(values, value, "left"))
+            else:
+                n_entries -= int(np.searchsorted(values, value, "right"))
         return Area(name, ((cell, cell),), n_entries, not self.is_ordered)
 
     def bucket_of(self, m: int, value: float) -> int:
@@ -156,27 +158,12 @@ class Dexin(Pipeline):
         return self._lists.arrays.size[start : start + self.n_buckets]
 
 
-class OrderedLists(SlotLists):
-    """Slot lists whose values ascend."""
-
-    def __init__(self, n_lists: int) -> None:
-        super().__init__(n_lists, has_values=True)
-
-    def extend(self, keys: Array, slots: Array, values: Array) -> None:
-        """Put slots[i] with values[i] where it belongs in list keys[i]."""
-        super().extend(keys, slots, values)
-        numbers: npt.NDArray[np.int64]
-        if len(keys) < len(self):
-            numbers, n_new = np.unique(keys, return_counts=True)
-        else:
-            n_new = np.bincount(keys, minlength=len(self))
-            numbers = np.flatnonzero(n_new)
-            n_new = n_new[numbers]
-        order_tails(self.arrays, numbers.astype(np.int64), n_new)
-
-    def discard_values(self, keys: Array, slots: Array, values: Array) -> None:
-        """Take slots[i] with values[i] out of list keys[i]: all entries of these slots."""
-        if len(keys) * _FEW < self.n_entries:
-            discard_ordered(self.arrays, keys, slots, values)
-        else:
-            super().discard(keys, slots)
+def _order_new(lists: SlotLists, keys: Array) -> None:
+    """Put the entries just appended to lists ``keys`` where their values belong."""
+    if len(keys) < len(lists):
+        numbers, n_new = np.unique(keys, return_counts=True)
+    else:
+        counts = np.bincount(keys, minlength=len(lists))
+        numbers = np.flatnonzero(counts)
+        n_new = counts[numbers]
+    order_tails(lists.arrays, numbers.astype(np.int64), n_new)

@@ -207,15 +207,13 @@ class Pipeline(Matcher):
         costs = np.empty(self.n_attributes)
         find_costs(self._rates, row, *plan, costs)
         words, n_left = self._columns.absent.copy(), self._n_held
-        steps = []
+        steps: list[Step] = []
         for k, m in enumerate(plan.order.tolist()):
             if n_left == 0:
                 break
-            value, areas, n_passed = float(row[m]), (), n_left
-            method, reason = self._method(k, plan, row)
-            if method != "select":
-                areas = self._areas(m, value, is_first=k == 0) if method == "exclude" else ()
-                n_passed = sum(area.n_entries for area in areas)
+            value, (method, reason) = float(row[m]), self._method(k, plan, row)
+            areas = self._areas(m, value, is_first=k == 0) if method == "exclude" else ()
+            n_passed = n_left if method == "select" else sum(area.n_entries for area in areas)
             n_left = int(mark_unmet(self.stored, m, value, words))
             name, rate = self.attributes[m].name, float(self._rates[m])
             steps.append(
@@ -224,23 +222,25 @@ class Pipeline(Matcher):
         return Trace(self._n_held, tuple(steps))
 
     def _method(self, k: int, plan: Plan, row: Floats) -> tuple[str, str]:
+        """What step k of a plan does, and why."""
         if np.isnan(row[plan.order[k]]):
             return "missing", "the event has no value here; who asks for one is excluded"
+        method = "exclude" if k < plan.n_excluding else "select"
         miss = 1 - self._rates[plan.order[k]]
-        left = float(np.prod(self._rates[plan.order[:k]]))
+        left = np.prod(self._rates[plan.order[:k]])
         if self.plan_kind in ("exclusive", "inclusive"):
-            return ("exclude" if k < plan.n_excluding else "select"), "the only method of this plan"
-        if self.plan_kind == "optimal":
-            return (
-                "exclude" if k < plan.n_excluding else "select"
-            ), f"part of the cheapest plan: {miss:.1%} miss here, {left:.1%} are left"
-        if k == 0:
-            return "exclude", "the lowest matching rate comes first, and the first step excludes"
-        if k < plan.n_excluding:
-            return "exclude", f"{miss:.1%} miss here, fewer than the {left:.1%} that are left"
-        if k == plan.n_excluding:
-            return "select", f"{left:.1%} are left, no more than the {miss:.1%} that miss here"
-        return "select", "all steps after the first that selects do"
+            reason = "the only method of this plan"
+        elif self.plan_kind == "optimal":
+            reason = f"part of the cheapest plan; {miss:.1%} miss here, {left:.1%} are left"
+        elif k == 0:
+            reason = "the lowest matching rate comes first, and the first step excludes"
+        elif k < plan.n_excluding:
+            reason = f"{miss:.1%} miss here, fewer than the {left:.1%} that are left"
+        elif k == plan.n_excluding:
+            reason = f"{left:.1%} are left, no more than the {miss:.1%} that miss here"
+        else:
+            reason = "all steps behind the first that selects do"
+        return method, reason
 
     # -- room
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 from tamis.kernels.bits import has_bit, set_bit, write_unset
 from tamis.kernels.cells import cell_of
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.constraints import accepts
+from tamis.kernels.dense_build import popcount
 
 N_CODES = 253
 NO_LOW, NO_HIGH = 0, N_CODES + 1
 BLOCK = 64  # words that are narrowed together
+_AT_ONCE = 4  # slots of a word that are listed without asking whether there are so many
 _SLOT = 0x7FFF_FFFF
 
 
@@ -85,45 +88,63 @@ def select(columns, stored, domains, event, order, first, words, out):
     codes = np.empty(order.size, np.uint8)
     for k in range(first, order.size):
         codes[k] = 1 + cell_of(domains, np.int64(order[k]), event[order[k]], N_CODES)
+    listed = np.empty(64 * BLOCK + _AT_ONCE, np.int32)
     n_out = 0
     for start in range(0, words.size, BLOCK):
-        n_left = write_unset(words, start, min(words.size, start + BLOCK), out, n_out)
+        n_left = list_unset(words, start, min(words.size, start + BLOCK), listed)
         for k in range(first, order.size):
-            if n_left == n_out:
+            if n_left == 0:
                 break
-            n_left = narrow(columns.code, order[k], codes[k], out, n_out, n_left)
-        n_out = settle(columns.odd, stored, event, out, n_out, n_left)
+            n_left = narrow(columns.code, order[k], codes[k], listed, n_left)
+        n_out = settle(columns.odd, stored, event, listed, n_left, out, n_out)
     return n_out
 
 
 @kernel
-def narrow(code, m, wanted, out, begin, end):
-    """Keep of out[begin:end] what may match on attribute m; return the new end. O(end - begin).
+def list_unset(words, start, end, listed):
+    """Write the slots with no bit in words[start:end], ascending; return how many.
 
-    wanted: the byte of the event's value. What is uncertain gets the sign bit.
+    listed: i4, room for four more than there can be, so that few branches are guessed wrong.
     """
-    n_kept = begin
-    for at in range(begin, end):
-        entry = out[np.uint64(at)]
-        slot = np.uint64(entry & _SLOT)
-        low, high = code[m, slot, 0], code[m, slot, 1]
-        is_uncertain = np.int64(low == wanted) | np.int64(high == wanted)
-        out[np.uint64(n_kept)] = entry | (is_uncertain << 31)
-        n_kept += (low <= wanted) & (wanted <= high)
-    return n_kept
+    n_listed = np.uint64(0)
+    for at in range(np.uint64(start), np.uint64(end)):
+        left, i = ~words[at], n_listed
+        n_listed += np.uint64(popcount(left))
+        while left:
+            for j in range(_AT_ONCE):
+                listed[i + np.uint64(j)] = (at << np.uint64(6)) + np.uint64(trailing_zeros(left))
+                left &= left - np.uint64(1)
+            i += np.uint64(_AT_ONCE)
+    return np.int64(n_listed)
 
 
 @kernel
-def settle(odd, stored, event, out, begin, end):
-    """Compare what is uncertain in out[begin:end] exactly; return the new end, all signs gone."""
-    n_kept = begin
-    for at in range(begin, end):
-        slot = out[at] & _SLOT
-        if (out[at] < 0 or has_bit(odd, slot)) and not accepts(stored, slot, event):
+def narrow(code, m, wanted, listed, n_listed):
+    """Keep of listed[:n_listed] who may match on attribute m; return how many. O(n_listed).
+
+    wanted: the byte of the event's value. What is uncertain gets the sign bit.
+    """
+    n_kept = np.uint64(0)
+    for at in range(np.uint64(n_listed)):
+        entry = listed[at]
+        slot = np.uint64(entry & _SLOT)
+        low, high = code[m, slot, 0], code[m, slot, 1]
+        is_uncertain = np.int64(low == wanted) | np.int64(high == wanted)
+        listed[n_kept] = entry | (is_uncertain << 31)
+        n_kept += np.uint64((low <= wanted) & (wanted <= high))
+    return np.int64(n_kept)
+
+
+@kernel
+def settle(odd, stored, event, listed, n_listed, out, n_out):
+    """Append who matches of listed[:n_listed] to out[:n_out], uncertain ones compared; the end."""
+    for at in range(n_listed):
+        slot = listed[at] & _SLOT
+        if (listed[at] < 0 or has_bit(odd, slot)) and not accepts(stored, slot, event):
             continue
-        out[n_kept] = slot
-        n_kept += 1
-    return n_kept
+        out[n_out] = slot
+        n_out += 1
+    return n_out
 
 
 @kernel

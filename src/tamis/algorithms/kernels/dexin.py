@@ -24,7 +24,7 @@ class Buckets(NamedTuple):
     lists: Lists
     n_buckets: int
     is_ordered: bool
-    count: Array  # i8[M, 2, B + 1], how many bounds there are, as Fenwick trees
+    n_bounds: Array  # i8[M, 2, B + 1], how many bounds there are, as Fenwick trees
 
 
 @inlined
@@ -76,16 +76,16 @@ def count_buckets(buckets, keys, more):
         m, side = keys[i] // (N_SIDES * n), keys[i] // n % N_SIDES
         at = keys[i] % n + 1
         while side != EXCLUDED and at <= n:
-            buckets.count[m, side, at] += more
+            buckets.n_bounds[m, side, at] += more
             at += at & -at
 
 
 @inlined
-def count_below(count, m, side, bucket):
+def count_below(n_bounds, m, side, bucket):
     """How many bounds are in the buckets below one. O(log B)."""
     n_below, at = 0, bucket
     while at > 0:
-        n_below += count[m, side, at]
+        n_below += n_bounds[m, side, at]
         at -= at & -at
     return n_below
 
@@ -103,8 +103,9 @@ def find_rates(buckets, domains, n_asking, n_held, event, rates):
             rates[m] = 1.0 - n_asking[m] / max(1, n_held)
             continue
         cell = cell_of(domains, m, event[m], n)
-        n_low = count_below(buckets.count, m, LOW, n) - count_below(buckets.count, m, LOW, cell)
-        n_high = count_below(buckets.count, m, HIGH, cell + 1)
+        n_low = count_below(buckets.n_bounds, m, LOW, n)
+        n_low -= count_below(buckets.n_bounds, m, LOW, cell)
+        n_high = count_below(buckets.n_bounds, m, HIGH, cell + 1)
         rates[m] = max(0.0, 1.0 - (n_low + n_high) / max(1, n_held))
 
 
