@@ -24,6 +24,8 @@ _FEW = 64  # a slot is searched in its lists if it is one of so few entries in a
 class SlotLists:
     """``n_lists`` lists of slots, perhaps with a value beside each; kernels read ``arrays``.
 
+    ``value_type`` is the type of the values.
+
     >>> lists = SlotLists(3)
     >>> lists.extend(np.array([0, 2, 2], np.int32), np.array([7, 7, 8], np.int32))
     >>> lists.discard(np.array([0, 2], np.int32), np.array([7, 7], np.int32))
@@ -31,8 +33,11 @@ class SlotLists:
     [[], [], [8]]
     """
 
-    def __init__(self, n_lists: int, *, has_values: bool = False) -> None:
+    def __init__(
+        self, n_lists: int, *, has_values: bool = False, value_type: npt.DTypeLike = np.float64
+    ) -> None:
         self._has_values = has_values
+        self._value_type = value_type
         self._tail = 0
         self.n_entries = 0  # in all lists
         self.arrays = self._empty(np.zeros(n_lists, np.int64))
@@ -104,7 +109,7 @@ class SlotLists:
 
     def _empty(self, capacity: npt.NDArray[np.int64]) -> Lists:
         total = int(capacity.sum())
-        values = np.zeros(total if self._has_values else 0)
+        values = np.zeros(total if self._has_values else 0, self._value_type)
         start = np.cumsum(capacity) - capacity
         return Lists(
             start,
