@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +43,7 @@ Segment = tuple[Block, ...]  # blocks that were built together
 _NOBODY: RowNumbers = np.zeros(0, np.int32)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """What a reader works on."""
 
     version: int
@@ -88,10 +88,10 @@ class Engine:
         row = self._rows.append(priority, self.state.version + 1)
         for slot in slots:
             self._head.append(slot, row)
+            if slot.tests:
+                self._rows.flag(row)
         if len(slots) > 1:
             self._rows.mark_many_slots(row)
-        if any(slot.tests for slot in slots):
-            self._rows.flag(row)
         return row
 
     def share(self, leader: int, priority: int) -> int:
@@ -114,12 +114,20 @@ class Engine:
 
     def publish(self) -> None:
         """Let readers see all that was written."""
-        segments = self.state.segments
+        old = self.state
         if self._head.is_full:
-            segments = (*segments, build_blocks(self._living(self._head.table())))
+            sealed = build_blocks(self._living(self._head.table()))
             self._head = Head()
-        self.state = self._state(self.state.version + 1, segments)
-        self._start_merging()
+            self.state = self._state(old.version + 1, (*old.segments, sealed))
+            self._start_merging()
+            return
+        rows, head = self._rows, self._head
+        n_head = len(head)
+        self.state = State(
+            old.version + 1, old.segments, old.blocks, old.n_slots + n_head - old.head_slots,
+            rows.table, rows.n_rows, rows.only_priority != -1,
+            n_head, head.constraints, head.tests, head.row_of_slot,
+        )  # fmt: skip
 
     def _state(self, version: int, segments: tuple[Segment, ...]) -> State:
         rows, head = self._rows, self._head

@@ -51,10 +51,10 @@ class Head:
             self._grow_constraints()
         constraints = self.constraints
         if slot.constraints:
+            lows, highs = zip(*slot.constraints.values(), strict=True)
             constraints.column[first:last] = list(slot.constraints)
-            bounds = list(slot.constraints.values())
-            constraints.low[first:last] = [low for low, _ in bounds]
-            constraints.high[first:last] = [high for _, high in bounds]
+            constraints.low[first:last] = lows
+            constraints.high[first:last] = highs
         constraints.start[position + 1] = last
         self._n_tests += len(slot.tests)
         self.tests.start[position + 1] = self._n_tests

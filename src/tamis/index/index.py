@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,11 @@ from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, matrix_of
+from tamis.index.ranges import Ranges, ranges_of
 from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
-from tamis.index.slots import Slot, sharing_key, slots_of
+from tamis.index.sharing import sharing_key
+from tamis.index.slots import Slot, slots_of
 from tamis.index.statistics import N_SHOWN, Observer, blocks_of, broadest, count_unbounded
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
@@ -35,6 +37,7 @@ from tamis.values import Attributes
 MIN_BATCH = 8  # fewer events are matched one by one
 
 _NOBODY: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+Prepared = tuple[Conjunction, ...] | Ranges  # a filter on its way to slots
 
 
 class Index:
@@ -69,30 +72,31 @@ class Index:
 
     def add(self, subscription: Subscription) -> None:
         """Save a subscription; its id must be new."""
-        self.add_many([subscription])
+        prepared = self._prepare(subscription)
+        with self._engine.lock:
+            self._check_new(subscription.id)
+            self._insert(subscription, prepared)
+            self._engine.publish()
 
     def add_many(self, subscriptions: Iterable[Subscription] | pa.Table) -> None:
         """Save many: any iterable, or an Arrow table (id, filter, priority). All or nothing."""
         given = list(_subscriptions_in(subscriptions))
-        normal = [self._normal_form(one) for one in given]
+        prepared = [self._prepare(one) for one in given]
         with self._engine.lock:
-            seen = set()
+            seen: set[str] = set()
             for one in given:
-                if one.id in seen or one.id in self:
-                    raise DuplicateSubscription(
-                        f"the id {one.id!r} is taken; use update() to change a subscription"
-                    )
+                self._check_new(one.id, seen)
                 seen.add(one.id)
-            for one, conjunctions in zip(given, normal, strict=True):
-                self._insert(one, conjunctions)
+            for one, ready in zip(given, prepared, strict=True):
+                self._insert(one, ready)
             self._engine.publish()
 
     def update(self, subscription: Subscription) -> None:
         """Replace the subscription of the same id, which must exist."""
-        conjunctions = self._normal_form(subscription)
+        prepared = self._prepare(subscription)
         with self._engine.lock:
             self._bury(self._living_row(subscription.id))
-            self._insert(subscription, conjunctions)
+            self._insert(subscription, prepared)
             self._engine.publish()
 
     def remove(self, id: str) -> None:
@@ -250,22 +254,36 @@ class Index:
             )  # fmt: skip
             return parts if table is None else compact(parts, table)
 
-    def _normal_form(self, subscription: Subscription) -> tuple[Conjunction, ...]:
+    def _check_new(self, id: str, others: Collection[str] = ()) -> None:
+        if id in others or id in self:
+            raise DuplicateSubscription(
+                f"the id {id!r} is taken; use update() to change a subscription"
+            )
+
+    def _prepare(self, subscription: Subscription) -> Prepared:
+        """All of a change that needs no lock; what cannot be saved is refused here."""
         if not isinstance(subscription, Subscription):
             raise InvalidSubscription(
                 f"{type(subscription).__name__} is not a Subscription; make one: Subscription(id, "
                 "filter)"
             )
         condition = subscription.condition
+        if self.schema is not None:
+            self.schema.check_filter(condition)
+        ranges = ranges_of(condition)
+        if ranges is not None:
+            return ranges
         if self.schema is None:
             return normal_form(condition)
-        self.schema.check_filter(condition)
         return normal_form(condition, is_single=self.schema.is_single)
 
-    def _insert(self, subscription: Subscription, conjunctions: tuple[Conjunction, ...]) -> None:
+    def _insert(self, subscription: Subscription, prepared: Prepared) -> None:
         slots: list[Slot] = []
-        for conjunction in conjunctions:
-            slots.extend(slots_of(conjunction, self._columns))
+        if isinstance(prepared, Ranges):
+            slots.append(prepared.slot(self._columns))
+        else:
+            for conjunction in prepared:
+                slots.extend(slots_of(conjunction, self._columns))
         key = sharing_key(slots, subscription.condition)
         leader = self._leader_of_key.get(key, -1)
         if leader >= 0:
