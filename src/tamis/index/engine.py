@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
 from tamis.index.columns import Encoded, Vector
-from tamis.index.head import Head
+from tamis.index.head import HEAD_SLOTS, Head, SealedHead
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable, concatenate
 from tamis.index.slots import Slot
@@ -37,6 +37,7 @@ from tamis.kernels.tests import Tests
 RowNumbers = npt.NDArray[np.int32]
 
 MERGE_RATIO = 4
+MAX_WAITING = 4  # sealed heads; a writer that is faster than the building builds itself
 
 Segment = tuple[Block, ...]  # blocks that were built together
 
@@ -116,8 +117,7 @@ class Engine:
         """Let readers see all that was written."""
         old = self.state
         if self._head.is_full:
-            sealed = build_blocks(self._living(self._head.table()))
-            self._head = Head()
+            sealed = self._seal(len(_waiting(old.segments)))
             self.state = self._state(old.version + 1, (*old.segments, sealed))
             self._start_merging()
             return
@@ -128,6 +128,13 @@ class Engine:
             rows.table, rows.n_rows, rows.only_priority != -1,
             n_head, head.constraints, head.tests, head.row_of_slot,
         )  # fmt: skip
+
+    def _seal(self, n_waiting: int) -> Segment:
+        """The head as a segment, built in the background if it is small; a new head."""
+        head, self._head = self._head, Head()
+        if len(head) <= 2 * HEAD_SLOTS and n_waiting < MAX_WAITING:
+            return (SealedHead(head),)
+        return build_blocks(self._living(head.table()))
 
     def _state(self, version: int, segments: tuple[Segment, ...]) -> State:
         rows, head = self._rows, self._head
@@ -142,7 +149,8 @@ class Engine:
     def dump(self) -> tuple[Rows, SlotTable | None]:
         """The rows, and all slots unless the blocks are the whole and nobody has died."""
         rows, blocks = self._rows, self.state.blocks
-        if not len(self._head) and not rows.table.death[: rows.n_rows].any():
+        is_built = not len(self._head) and all(block.decides for block in blocks)
+        if is_built and not rows.table.death[: rows.n_rows].any():
             return rows, None
         tables = [block.table() for block in blocks]
         return rows, concatenate([*tables, self._head.table()])
@@ -156,22 +164,27 @@ class Engine:
 
     def _merge(self) -> None:
         try:
-            while self._merge_once():
-                pass
-        finally:
-            self._merging = None  # if it failed, the next change tries again
+            while old := self._next_to_merge():
+                tables = [block.table() for segment in old for block in segment]
+                self._replace(old, build_blocks(self._living(concatenate(tables))))
+        except BaseException:
+            self._merging = None  # the next full head tries again
+            raise
 
-    def _merge_once(self) -> bool:
-        """Merge the newest segments; False if there is nothing to merge."""
-        old = _to_merge(self.state.segments)
-        if not old:
-            return False
-        tables = [block.table() for segment in old for block in segment]
-        new = build_blocks(self._living(concatenate(tables))) if tables else ()
+    def _next_to_merge(self) -> tuple[Segment, ...]:
         with self.lock:
-            kept = tuple(one for one in self.state.segments if not any(one is o for o in old))
-            self.state = self._state(self.state.version, (new, *kept))
-        return True
+            chosen = _to_merge(self.state.segments)
+            if not chosen:
+                self._merging = None
+            return chosen
+
+    def _replace(self, old: tuple[Segment, ...], new: Segment) -> None:
+        """Let readers see a new segment where some neighbours were."""
+        with self.lock:
+            state = self.state
+            at = next(i for i, segment in enumerate(state.segments) if segment is old[0])
+            before, after = state.segments[:at], state.segments[at + len(old) :]
+            self.state = self._state(state.version, (*before, *((new,) if new else ()), *after))
 
     def wait_for_merging(self) -> None:
         """Return when no merge is under way."""
@@ -266,8 +279,8 @@ class Engine:
             n_slots = block.candidates(vector, slots)
             if n_slots:
                 settle(
-                    slots, n_slots, block.row_of_slot, block.tests, vector, is_plain,
-                    rows, version, found,
+                    slots, n_slots, block.row_of_slot, block.tests, vector,
+                    is_plain and block.decides, rows, version, found,
                 )  # fmt: skip
         if state.head_slots:
             n_slots = scan(state.head_constraints, state.head_slots, vector, vector, slots)
@@ -300,7 +313,10 @@ class Engine:
 
 
 def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """The newest segments that are to become one: each less than MERGE_RATIO times the newer."""
+    """The newest segments that are to become one.
+
+    Each is less than MERGE_RATIO times the newer ones together, or waits to be built.
+    """
     chosen: list[Segment] = []
     n_slots = 0
     for segment in reversed(segments):
@@ -309,4 +325,11 @@ def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
             break
         chosen.append(segment)
         n_slots += size
-    return tuple(chosen) if len(chosen) >= MERGE_RATIO else ()
+    if len(chosen) >= MERGE_RATIO:
+        return tuple(reversed(chosen))
+    return _waiting(segments)
+
+
+def _waiting(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """The segments that are sealed heads; they are the newest."""
+    return tuple(one for one in segments if not all(block.decides for block in one))

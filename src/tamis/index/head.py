@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.index.blocks import ScanBlock
 from tamis.index.slot_table import SlotTable, tests_of
 from tamis.index.slots import Slot
 from tamis.kernels.scan import Constraints
@@ -81,3 +82,20 @@ class Head:
             self.constraints.start,
             *(np.concatenate([array, np.zeros_like(array)]) for array in self.constraints[1:]),
         )
+
+
+class SealedHead(ScanBlock):
+    """A full head that waits to become a block, still scanned."""
+
+    decides = False
+
+    def __init__(self, head: Head) -> None:
+        n_slots = len(head)
+        start, *rest = head.constraints
+        tests = head.tests._replace(start=head.tests.start[: n_slots + 1])
+        super().__init__(Constraints(start[: n_slots + 1], *rest), head.row_of_slot, tests)
+        self._head = head
+
+    def table(self) -> SlotTable:
+        """All slots, as they were given."""
+        return self._head.table()
