@@ -19,6 +19,7 @@ from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
 from tamis.index.columns import Encoded, Vector
 from tamis.index.head import HEAD_SLOTS, Head, SealedHead
+from tamis.index.ranges import Box
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable, concatenate
 from tamis.index.slots import Slot
@@ -84,9 +85,12 @@ class Engine:
 
     # -- writing, under the lock; seen by readers once published
 
-    def add(self, slots: Sequence[Slot], priority: int) -> int:
-        """A new row with slots of its own."""
+    def add(self, slots: Box | Sequence[Slot], priority: int) -> int:
+        """A new row with slots of its own, or with the one slot that is a box."""
         row = self._rows.append(priority, self.state.version + 1)
+        if isinstance(slots, Box):
+            self._head.append_box(slots, row)
+            return row
         for slot in slots:
             self._head.append(slot, row)
             if slot.tests:

@@ -22,7 +22,7 @@ from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, matrix_of
-from tamis.index.ranges import Ranges, ranges_of
+from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
 from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
 from tamis.index.sharing import sharing_key
@@ -58,6 +58,7 @@ class Index:
     def __init__(self, schema: Schema | Mapping[str, Any] | None = None) -> None:
         self.schema = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
         self._columns = Columns()
+        self._layouts = Layouts(self._columns)
         self._engine = Engine()
         self._ids = Texts()
         self._archive = Archive()
@@ -239,6 +240,7 @@ class Index:
     def _of(cls, parts: Parts, schema: Schema | None) -> Index:
         index = cls(schema)
         index._columns, index._ids, index._archive = parts.columns, parts.ids, parts.archive
+        index._layouts = Layouts(parts.columns)
         index._engine = Engine(parts.rows, parts.blocks)
         index._leader_of_follower = parts.leader_of_follower
         index._n_living = parts.rows.n_rows
@@ -278,22 +280,21 @@ class Index:
         return normal_form(condition, is_single=self.schema.is_single)
 
     def _insert(self, subscription: Subscription, prepared: Prepared) -> None:
-        slots: list[Slot] = []
+        slots: Box | list[Slot]
         if isinstance(prepared, Ranges):
-            slots.append(prepared.slot(self._columns))
+            slots = self._layouts.box_of(prepared)
+            key = slots.key
         else:
-            for conjunction in prepared:
-                slots.extend(slots_of(conjunction, self._columns))
-        key = sharing_key(slots, subscription.condition)
+            slots = [slot for one in prepared for slot in slots_of(one, self._columns)]
+            key = sharing_key(slots, subscription.condition)
         leader = self._leader_of_key.get(key, -1)
         if leader >= 0:
             row = self._engine.share(leader, subscription.priority)
-        else:
-            row = leader = self._engine.add(slots, subscription.priority)
-            self._leader_of_key[key] = leader
-            self._key_of_leader[leader] = key
-        if row != leader:
             self._leader_of_follower[row] = leader
+        else:
+            row = self._engine.add(slots, subscription.priority)
+            self._leader_of_key[key] = row
+            self._key_of_leader[row] = key
         self._ids.append(subscription.id)
         self._archive.append(subscription)
         self._n_living += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Sequence
 
+from tamis.index.ranges import Box
 from tamis.index.slots import Slot
 from tamis.language import Filter
 
@@ -12,10 +13,9 @@ from tamis.language import Filter
 def sharing_key(slots: Sequence[Slot], condition: Filter) -> Hashable:
     """What two filters have in common exactly if they can share slots."""
     if len(slots) == 1 and not slots[0].tests and not slots[0].is_merged:
-        return _key_of_box(slots[0])
-    for slot in slots:
-        if not slot.says_all:
-            return condition
+        return _box_of(slots[0]).key
+    if not all(slot.says_all for slot in slots):
+        return condition
     return tuple(
         [
             (frozenset(slot.constraints.items()), tuple(slot.tests), tuple(slot.notes))
@@ -24,9 +24,14 @@ def sharing_key(slots: Sequence[Slot], condition: Filter) -> Hashable:
     )
 
 
-def _key_of_box(slot: Slot) -> Hashable:
-    """A key that is quick to make and small to keep: most filters are boxes."""
-    constraints = slot.constraints
-    columns = sorted(constraints)
-    bounds = array("d", [bound for column in columns for bound in constraints[column]])
-    return (bounds.tobytes(), *columns, *sorted(slot.notes))
+def _box_of(slot: Slot) -> Box:
+    """A slot without tests, as the box that equal ranges would be."""
+    columns = sorted(slot.constraints)
+    bounds = [slot.constraints[column] for column in columns]
+    notes = dict(slot.notes)
+    return Box(
+        array("i", columns),
+        array("d", [low for low, _ in bounds]),
+        array("d", [high for _, high in bounds]),
+        "".join([notes.get(column, "[]") for column in columns]),
+    )

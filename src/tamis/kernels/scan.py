@@ -60,6 +60,23 @@ def scan(constraints, n_slots, low, high, out):
 
 
 @kernel
+def scan_some(constraints, n_slots, matrix, first, out, offsets):
+    """``scan`` for the plain events of ``matrix``: f8[E, M] from ``first`` on.
+
+    Event e's slots go to ``out`` from ``offsets[e]`` to ``offsets[e + 1]``, which is written,
+    while there is room for all slots and one more. Returns the event to go on with.
+    O(events x constraints).
+    """
+    event = first
+    while event < matrix.shape[0] and offsets[event] + n_slots + 1 <= out.size:
+        own = out[offsets[event] :]
+        n_found = scan(constraints, n_slots, matrix[event], matrix[event], own)
+        offsets[event + 1] = offsets[event] + n_found
+        event += 1
+    return event
+
+
+@kernel
 def scan_boxes(boxes, low, high, out):
     """``scan`` for slots that all constrain the same columns. O(P x C)."""
     n_out = 0
