@@ -8,7 +8,7 @@ way its version can see. Blocks are merged in the background, so there are few o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,12 +18,14 @@ import numpy.typing as npt
 from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
 from tamis.index.columns import Encoded, Vector
+from tamis.index.express import Expresses
 from tamis.index.head import HEAD_SLOTS, Head, SealedHead
 from tamis.index.ranges import Box
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable, concatenate
 from tamis.index.slots import Slot
 from tamis.kernels.emit import (
+    N_PRIORITIES,
     Found,
     RowTable,
     emit_chain,
@@ -77,6 +79,7 @@ class Engine:
         self._rows = rows or Rows()
         self._head = Head()
         self._own = threading.local()
+        self.expresses = Expresses()
         self._merging: threading.Thread | None = None
         self.lock = threading.RLock()
         # Every row there is was brought by now, or it would be hidden until the next change.
@@ -99,15 +102,22 @@ class Engine:
             self._rows.mark_many_slots(row)
         return row
 
+    def can_lead(self, leader: int, priority: int) -> bool:
+        """Whether a row of that priority may share the slots of another.
+
+        A leader has the highest priority of its chain: the slots say when to look for it.
+        """
+        return self._rows.priority_of(leader) <= priority
+
     def share(self, leader: int, priority: int) -> int:
         """A new row that shares the slots of another."""
         row = self._rows.append(priority, self.state.version + 1)
         self._rows.chain(leader, row)
         return row
 
-    def bury(self, row: int, leader: int) -> None:
-        """Let a row die."""
-        self._rows.bury(row, leader, self.state.version + 1)
+    def bury(self, row: int) -> int:
+        """Let a row die; return its leader."""
+        return self._rows.bury(row, self.state.version + 1)
 
     def is_alive(self, row: int) -> bool:
         """Whether a row has not died."""
@@ -116,6 +126,11 @@ class Engine:
     def chain_is_dead(self, leader: int) -> bool:
         """Whether nobody shares the leader's slots any more."""
         return self._rows.chain_is_dead(leader)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows as writers see them."""
+        return self._rows
 
     def publish(self) -> None:
         """Let readers see all that was written."""
@@ -197,11 +212,7 @@ class Engine:
 
     def _living(self, table: SlotTable) -> SlotTable:
         """The slots that somebody still has."""
-        rows, leaders = self._rows.table, table.row_of_slot
-        is_dead = rows.death[leaders] != 0
-        followed = is_dead & (rows.follower[leaders] != 0)
-        shared = [row for row in np.unique(leaders[followed]) if not self.chain_is_dead(int(row))]
-        return table.select(~is_dead | np.isin(leaders, shared))
+        return table.select(self._rows.chains.n_others[table.row_of_slot] >= 0)
 
     # -- reading
 
@@ -230,6 +241,20 @@ class Engine:
             if ask(leader):
                 emit_chain(state.rows, leader, state.version, found)
         return self._in_order(state, scratch, int(found.counts[0]))
+
+    def match_by_level(
+        self, state: State, event: Encoded, ask: Callable[[int], bool]
+    ) -> Iterator[RowNumbers]:
+        """The rows an event satisfies, as they are determined: those of a level at a time."""
+        level = -1
+        if not state.has_one_priority:
+            level, blocks = self.expresses.over(state.blocks, state.rows.priority)
+        if level >= 0:
+            early = self.match(state._replace(blocks=blocks), event, ask)
+            levels = state.rows.priority[early]
+            yield from _levels_of(early.copy(), levels, 0, level)
+        rows = self.match(state, event, ask)
+        yield from _levels_of(rows.copy(), state.rows.priority[rows], level + 1, N_PRIORITIES)
 
     def _match_plain(self, state: State, vector: Vector, scratch: _Scratch) -> RowNumbers | None:
         """``match`` where every slot found is of a plain row; None where one is not."""
@@ -314,6 +339,16 @@ class Engine:
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
             held = self._own.scratch = _Scratch(slots, found, ordered)
         return held
+
+
+def _levels_of(
+    rows: RowNumbers, levels: npt.NDArray[np.uint8], first: int, last: int
+) -> Iterator[RowNumbers]:
+    """Rows that are in order of their levels, those of each level from first to last."""
+    for level in range(first, last + 1):
+        start, stop = np.searchsorted(levels, (level, level + 1)).tolist()
+        if start < stop:
+            yield rows[start:stop]
 
 
 def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubs
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
 from tamis.index.batch import match_matrix
+from tamis.index.blocks import NO_ROWS
 from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
 from tamis.index.columns import NUMBER, Columns, Encoded
@@ -62,7 +63,6 @@ class Index:
         self._engine = Engine()
         self._ids = Texts()
         self._archive = Archive()
-        self._leader_of_follower: dict[int, int] = {}
         self._leader_of_key: dict[Hashable, int] = {}
         self._key_of_leader: dict[int, Hashable] = {}
         self._check_of_leader: dict[int, Check] = {}
@@ -122,6 +122,22 @@ class Index:
         """The ids of the subscriptions the event satisfies, highest priority first."""
         return self._ids.texts_of(self._match(self._engine.state, event))
 
+    def match_iter(self, event: HasAttributes | Mapping[str, Any]) -> Iterator[str]:
+        """The ids of ``match``, each as soon as it is determined, highest priority first.
+
+        The high priorities are out before the others are looked for, and who stops early saves
+        the rest; all of them take longer than with ``match``. What is matched is the index as
+        it is now, whatever changes meanwhile.
+
+        >>> index = Index()
+        >>> index.add_many([Subscription("a", "x < 1"), Subscription("b", "x < 2", priority=0)])
+        >>> next(index.match_iter({"x": 0}))
+        'b'
+        """
+        state = self._engine.state
+        levels = self._engine.match_by_level(state, *self._encode(event))
+        return (id for rows in levels for id in self._ids.texts_of(rows))
+
     def match_batch(self, events: Any) -> MatchSet:
         """Match an Arrow table, a pandas frame, a dict of arrays, or a list of dicts or Events."""
         state = self._engine.state
@@ -166,6 +182,7 @@ class Index:
         memory = {
             "blocks": sum(block.memory_bytes() for block in state.blocks),
             "head": sum(array.nbytes for array in state.head_constraints),
+            "express": self._engine.expresses.memory_bytes(),
             "rows": sum(array.nbytes for array in state.rows),
             "ids": self._ids.memory_bytes(),
             "subscriptions": self._archive.memory_bytes(),
@@ -174,7 +191,7 @@ class Index:
         return {
             "n_subscriptions": len(self),
             "n_dead": state.n_rows - len(self),
-            "n_shared": len(self._leader_of_follower),
+            "n_shared": self._engine.rows.n_followers,
             "n_slots": state.n_slots,
             "n_unbounded": count_unbounded(state),
             "n_head_slots": state.head_slots,
@@ -229,10 +246,14 @@ class Index:
         columns = Columns()
         for name in names:
             columns.column(name, NUMBER)
-        rows = Rows.of_priorities(boxes.priority)
-        archive = Archive([BoxBase(tuple(names), boxes.bounds, boxes.opened)])
-        blocks = build_box_blocks(boxes.bounds)
-        return cls._of(Parts(columns, rows, blocks, Texts(boxes.ids), archive, {}), None)
+        rows = Rows.of_priorities(boxes.priority, boxes.leader)
+        leaders, places = NO_ROWS, None
+        if rows.n_followers:
+            leaders, places = np.unique(boxes.leader, return_inverse=True)
+            places = places.astype(np.int32)
+        archive = Archive([BoxBase(tuple(names), boxes.bounds, boxes.opened)], places)
+        blocks = build_box_blocks(boxes.bounds, leaders)
+        return cls._of(Parts(columns, rows, blocks, Texts(boxes.ids), archive), None)
 
     # -- inside
 
@@ -242,7 +263,6 @@ class Index:
         index._columns, index._ids, index._archive = parts.columns, parts.ids, parts.archive
         index._layouts = Layouts(parts.columns)
         index._engine = Engine(parts.rows, parts.blocks)
-        index._leader_of_follower = parts.leader_of_follower
         index._n_living = parts.rows.n_rows
         return index
 
@@ -250,10 +270,8 @@ class Index:
         """All that the index is, without the dead."""
         with self._engine.lock:
             rows, table = self._engine.dump()
-            parts = Parts(
-                self._columns, rows, self._engine.state.blocks, self._ids, self._archive,
-                self._leader_of_follower,
-            )  # fmt: skip
+            blocks = self._engine.state.blocks
+            parts = Parts(self._columns, rows, blocks, self._ids, self._archive)
             return parts if table is None else compact(parts, table)
 
     def _check_new(self, id: str, others: Collection[str] = ()) -> None:
@@ -288,9 +306,8 @@ class Index:
             slots = [slot for one in prepared for slot in slots_of(one, self._columns)]
             key = sharing_key(slots, subscription.condition)
         leader = self._leader_of_key.get(key, -1)
-        if leader >= 0:
-            row = self._engine.share(leader, subscription.priority)
-            self._leader_of_follower[row] = leader
+        if leader >= 0 and self._engine.can_lead(leader, subscription.priority):
+            self._engine.share(leader, subscription.priority)
         else:
             row = self._engine.add(slots, subscription.priority)
             self._leader_of_key[key] = row
@@ -300,12 +317,11 @@ class Index:
         self._n_living += 1
 
     def _bury(self, row: int) -> None:
-        leader = self._leader_of_follower.pop(row, row)
-        self._engine.bury(row, leader)
+        leader = self._engine.bury(row)
         self._n_living -= 1
         if self._engine.chain_is_dead(leader):
             key = self._key_of_leader.pop(leader, None)
-            if key is not None:
+            if key is not None and self._leader_of_key.get(key) == leader:
                 del self._leader_of_key[key]
             self._check_of_leader.pop(leader, None)
 
@@ -329,18 +345,23 @@ class Index:
         self, state: State, event: HasAttributes | Mapping[str, Any]
     ) -> npt.NDArray[np.int32]:
         """The rows of an event; a view that this thread's next match overwrites."""
+        return self._engine.match(state, *self._encode(event))
+
+    def _encode(
+        self, event: HasAttributes | Mapping[str, Any]
+    ) -> tuple[Encoded, Callable[[int], bool]]:
+        """An event as numbers, and who answers for a leader whether its filter accepts it."""
         if type(event) is dict and self.schema is None:
             vector = self._columns.encode_plain(event)
             if vector is not None:
                 self._observer.notice(vector)
-                asker = self._asker(lambda: attributes_of(event))
-                return self._engine.match(state, Encoded(vector), asker)
+                return Encoded(vector), self._asker(lambda: attributes_of(event))
         attributes = attributes_of(event)
         if self.schema is not None:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
         self._observer.notice(encoded.vector)
-        return self._engine.match(state, encoded, self._asker(lambda: attributes))
+        return encoded, self._asker(lambda: attributes)
 
     def _matrix(self, events: Any) -> Matrix | None:
         """A batch as numbers, if all its events are plain."""
