@@ -7,6 +7,7 @@ way its version can see. Blocks are merged in the background, so there are few o
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -345,8 +346,8 @@ def _levels_of(
     rows: RowNumbers, levels: npt.NDArray[np.uint8], first: int, last: int
 ) -> Iterator[RowNumbers]:
     """Rows that are in order of their levels, those of each level from first to last."""
-    for level in range(first, last + 1):
-        start, stop = np.searchsorted(levels, (level, level + 1)).tolist()
+    starts = np.searchsorted(levels, np.arange(first, last + 2)).tolist()
+    for start, stop in itertools.pairwise(starts):
         if start < stop:
             yield rows[start:stop]
 

@@ -28,7 +28,7 @@ from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
 from tamis.index.sharing import sharing_key
 from tamis.index.slots import Slot, slots_of
-from tamis.index.statistics import N_SHOWN, Observer, blocks_of, broadest, count_unbounded
+from tamis.index.statistics import Observer, describe
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.language.evaluate import HasAttributes, attributes_of
@@ -166,8 +166,8 @@ class Index:
     def stats(self) -> dict[str, Any]:
         """What the index holds and costs, how it is built, and which subscriptions stand out.
 
-        ``n_shared`` subscriptions have the filter of another and cost no slots of their own;
-        ``n_unbounded`` slots are checked against every event; ``broadest`` is counted over a
+        ``n_shared`` subscriptions have the filter of another and cost no slots of their own,
+        which saves about ``shared_bytes``; ``n_unbounded`` slots are checked against every event; ``broadest`` is counted over a
         sample of recent events, ``costliest`` are the filters that had to be asked most often.
 
         >>> index = Index()
@@ -176,33 +176,9 @@ class Index:
         >>> stats["n_subscriptions"], stats["n_slots"], stats["n_shared"], stats["n_unbounded"]
         (2, 1, 1, 0)
         """
-        state = self._engine.state
-        n_events, rows = broadest(self._engine, state, self._columns, self._observer)
-        asked = self._observer.n_asked.most_common(N_SHOWN)
-        memory = {
-            "blocks": sum(block.memory_bytes() for block in state.blocks),
-            "head": sum(array.nbytes for array in state.head_constraints),
-            "express": self._engine.expresses.memory_bytes(),
-            "rows": sum(array.nbytes for array in state.rows),
-            "ids": self._ids.memory_bytes(),
-            "subscriptions": self._archive.memory_bytes(),
-            "texts": sum(texts.memory_bytes() for *_, texts in self._columns.dictionaries()),
-        }
-        return {
-            "n_subscriptions": len(self),
-            "n_dead": state.n_rows - len(self),
-            "n_shared": self._engine.rows.n_followers,
-            "n_slots": state.n_slots,
-            "n_unbounded": count_unbounded(state),
-            "n_head_slots": state.head_slots,
-            "n_columns": len(self._columns),
-            "version": state.version,
-            "blocks": blocks_of(state),
-            "memory": {**memory, "total": sum(memory.values())},
-            "n_events_sampled": n_events,
-            "broadest": [{"id": self._id(row), "n_matched": n} for row, n in rows],
-            "costliest": [{"id": self._id(row), "n_asked": n} for row, n in asked],
-        }
+        return describe(
+            self._engine, self._columns, self._ids, self._archive, self._observer, len(self)
+        )
 
     # -- files
 
@@ -325,15 +301,11 @@ class Index:
                 del self._leader_of_key[key]
             self._check_of_leader.pop(leader, None)
 
-    def _id(self, row: int) -> str:
-        (id,) = self._ids.texts_of(np.array([row], np.int32))
-        return id
-
     def _subscription(self, row: int) -> Subscription:
         if row >= self._archive.n_base:
             return self._archive.recent[row - self._archive.n_base]
         priority = int(self._engine.state.rows.priority[row])
-        return self._archive.subscription(row, self._id(row), priority)
+        return self._archive.subscription(row, self._ids.text_of(row), priority)
 
     def _living_row(self, id: str) -> int:
         row = self._ids.number_of(id)

@@ -120,6 +120,11 @@ class Texts:
         made: list[str] = texts.tolist()
         return made
 
+    def text_of(self, number: int) -> str:
+        """The text of a number."""
+        (text,) = self.texts_of(np.array([number], np.int32))
+        return text
+
     def stored(self) -> Counted | Stored:
         """All texts as a base."""
         if not self.recent:
