@@ -44,4 +44,3 @@ def compact(parts: Parts, table: SlotTable) -> Parts:
     ids = Texts(Stored.of(parts.ids.texts_of(living)))
     archive = parts.archive.stored(living)
     return Parts(parts.columns, rows, build_blocks(kept), ids, archive)
-

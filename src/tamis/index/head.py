@@ -103,7 +103,7 @@ class Head:
 
 def _views_of(constraints: Constraints) -> list[memoryview]:
     """Columns and bounds as memory, into which arrays are copied quicker than by NumPy."""
-    return [memoryview(side) for side in constraints[1:]]
+    return [side.data for side in constraints[1:]]
 
 
 class SealedHead(ScanBlock):

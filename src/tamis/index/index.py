@@ -15,7 +15,6 @@ from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubs
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
 from tamis.index.batch import match_matrix
-from tamis.index.blocks import NO_ROWS
 from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
 from tamis.index.columns import NUMBER, Columns, Encoded
@@ -167,8 +166,9 @@ class Index:
         """What the index holds and costs, how it is built, and which subscriptions stand out.
 
         ``n_shared`` subscriptions have the filter of another and cost no slots of their own,
-        which saves about ``shared_bytes``; ``n_unbounded`` slots are checked against every event; ``broadest`` is counted over a
-        sample of recent events, ``costliest`` are the filters that had to be asked most often.
+        which saves about ``shared_bytes``; ``n_unbounded`` slots are checked against every
+        event; ``broadest`` is counted over a sample of recent events, ``costliest`` are the
+        filters that had to be asked most often.
 
         >>> index = Index()
         >>> index.add_many([Subscription("a", "x < 1"), Subscription("b", "x < 1")])
@@ -223,12 +223,13 @@ class Index:
         for name in names:
             columns.column(name, NUMBER)
         rows = Rows.of_priorities(boxes.priority, boxes.leader)
-        leaders, places = NO_ROWS, None
+        base = BoxBase(tuple(names), boxes.bounds, boxes.opened)
         if rows.n_followers:
             leaders, places = np.unique(boxes.leader, return_inverse=True)
-            places = places.astype(np.int32)
-        archive = Archive([BoxBase(tuple(names), boxes.bounds, boxes.opened)], places)
-        blocks = build_box_blocks(boxes.bounds, leaders)
+            archive = Archive([base], places.astype(np.int32))
+            blocks = build_box_blocks(boxes.bounds, leaders)
+        else:
+            archive, blocks = Archive([base]), build_box_blocks(boxes.bounds)
         return cls._of(Parts(columns, rows, blocks, Texts(boxes.ids), archive), None)
 
     # -- inside

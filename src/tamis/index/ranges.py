@@ -84,7 +84,8 @@ class Layouts:
         names, lows, highs, ends = ranges
         columns, order = self._known.get(names) or self._new(names)
         if order is not None:
-            lows, highs, ends = ([side[i] for i in order] for side in (lows, highs, ends))
+            lows, highs = ([side[i] for i in order] for side in (lows, highs))
+            ends = [ends[i] for i in order]
         return Box(columns, array("d", lows), array("d", highs), "".join(ends))
 
     def _new(self, names: tuple[str, ...]) -> tuple[array[int], list[int] | None]:

@@ -49,11 +49,11 @@ class Rows:
         return int(max(self.table.birth.max(initial=0), self.table.death.max(initial=0)))
 
     @classmethod
-    def of_priorities(
-        cls, priority: npt.NDArray[np.uint8], leader: npt.NDArray[np.int32]
-    ) -> Rows:
-        """Rows without tests, there from the beginning; ``leader``: i4[R], its own number for a
-        row with slots."""
+    def of_priorities(cls, priority: npt.NDArray[np.uint8], leader: npt.NDArray[np.int32]) -> Rows:
+        """Rows without tests, there from the beginning.
+
+        ``leader``: i4[R], for a row with slots its own number.
+        """
         rows = cls(_new_table(len(priority)), len(priority))
         rows.table.priority[:] = priority
         rows._notice_priorities()
@@ -62,9 +62,7 @@ class Rows:
             rows._chain_all(followers, leader[followers])
         return rows
 
-    def _chain_all(
-        self, followers: npt.NDArray[np.int32], leaders: npt.NDArray[np.int32]
-    ) -> None:
+    def _chain_all(self, followers: npt.NDArray[np.int32], leaders: npt.NDArray[np.int32]) -> None:
         """Chain rows to their leaders, each chain in the order of its rows."""
         order = np.argsort(leaders, kind="stable")
         followers, leaders = followers[order], leaders[order]
