@@ -18,7 +18,7 @@ from tamis.index.blocks import Array, Block
 from tamis.index.building import build_blocks
 from tamis.kernels.emit import N_PRIORITIES
 
-MIN_SLOTS = 16_384  # smaller blocks are quick as they are
+MIN_SLOTS = 65_536  # smaller blocks are quick as they are
 SMALL_SHARE = 1 / 8  # of the slots: so many may be on the express, or ...
 LARGEST_SHARE = 1 / 2  # ... those of the highest priority alone, if they are not more
 
