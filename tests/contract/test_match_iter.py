@@ -55,6 +55,7 @@ def index(
         monkeypatch.setattr(express, "SMALL_SHARE", 0.4)
     index = Index()
     index.add_many(saved.values())
+    index._engine.wait_for_merging()  # an express goes with its block
     return index
 
 
