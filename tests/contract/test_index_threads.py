@@ -6,7 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tamis import Index, Subscription
+from tamis.index import express
+from tamis.index.head import HEAD_SLOTS
 
 N_CHANGES = 6_000
 LOW, HIGH = {"x": 1.0, "kind": "a"}, {"x": 9.0, "kind": "a"}
@@ -81,6 +85,54 @@ def test_what_was_removed_never_matches_again() -> None:
                 removed.add(f"s{n - 100}")
     assert len(index) == 100
     assert len(index.match(LOW)) == 100
+
+
+def test_a_match_by_priority_sees_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(express, "MIN_SLOTS", 256)
+    index = Index()
+    n_ids = 60
+    n_fixed = HEAD_SLOTS  # so many are a block
+    saved = [Subscription(f"s{n}", f"x < {2 + n}.5", priority=n % 10) for n in range(n_fixed)]
+    index.add_many(saved)
+    everybody = sorted(one.id for one in saved)
+    n_checks = 0
+
+    def everybody_is_told_once() -> None:
+        nonlocal n_checks
+        told = index.match_iter(LOW)
+        first = [next(told) for _ in range(3)]
+        index.match(HIGH)  # another match between two steps
+        assert sorted([*first, *told]) == everybody
+        n_checks += 1
+
+    with readers(everybody_is_told_once, everybody_is_told_once):
+        for change in range(N_CHANGES // 3):
+            # Now and then the filter of another, so that chains form and dissolve.
+            bound = 100 + change % 7 if change % 3 else 1000 + change
+            one = Subscription(f"s{change % n_ids}", f"x < {bound}", priority=change * 7 % 10)
+            index.update(one)
+    index._engine.wait_for_merging()
+    everybody_is_told_once()
+    assert n_checks > 1
+    assert index.stats()["memory"]["express"] > 0
+
+
+def test_an_updated_filter_never_matches_again() -> None:
+    index = Index()
+    newest = [0]
+    index.add(Subscription("s", "at BETWEEN 0.0 AND 0.5"))
+
+    def the_past_is_gone() -> None:
+        seen = newest[0]
+        for version in range(max(0, seen - 5), seen):
+            assert index.match({"at": version + 0.25}) == []
+            assert list(index.match_iter({"at": version + 0.25})) == []
+
+    with readers(the_past_is_gone, the_past_is_gone):
+        for version in range(1, N_CHANGES // 2):
+            index.update(Subscription("s", f"at BETWEEN {version}.0 AND {version}.5"))
+            newest[0] = version
+    assert index.match({"at": newest[0] + 0.25}) == ["s"]
 
 
 def test_attributes_appear_while_others_match() -> None:

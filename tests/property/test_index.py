@@ -147,6 +147,7 @@ class IndexMachine(RuleBasedStateMachine):
     def match(self, event: dict[str, Any]) -> None:
         check(self.index.match(event), self.saved, event)
         check(self.index.match(Event("e", event)), self.saved, event)
+        check(list(self.index.match_iter(event)), self.saved, event)
 
     @rule(batch=st.lists(events, max_size=4))
     def match_batch(self, batch: list[dict[str, Any]]) -> None:

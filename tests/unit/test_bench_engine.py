@@ -69,6 +69,14 @@ def test_other_cells(cell: str) -> None:
     assert found["n_subscriptions"] == 1_000
 
 
+def test_priorities_are_determined_in_order() -> None:
+    found = CELLS["priorities"].measure(small_case("W3"))
+    levels = found["done_us_of_level"]
+    assert len(levels) == 10
+    assert levels == sorted(levels)
+    assert found["first_match_us"] > 0
+
+
 def test_changes_are_undone() -> None:
     case = small_case("W3")
     CELLS["changes"].measure(case)

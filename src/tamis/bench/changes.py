@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, cycle
-from time import perf_counter, sleep
-from typing import Any
+from time import perf_counter, sleep, thread_time
+from typing import Any, NamedTuple
 
 from tamis.bench.cases import BoxCase, Case, WrongResult
 from tamis.bench.measure import no_gc, spread, time_each
@@ -87,14 +87,26 @@ def measure_readers(case: Case) -> dict[str, Any]:
             after = reader.rate_during(sleep, SECONDS / 2)
         found[name] = {
             "changes_per_second": round(changer.n_changes / changer.seconds),
-            "quiet_events_per_second": round(quiet),
-            "beside_events_per_second": round(beside),
-            "after_events_per_second": round(after),
-            "speed_kept": round(beside / quiet, 3),
+            "quiet_events_per_second": round(quiet.per_second),
+            "beside_events_per_second": round(beside.per_second),
+            "after_events_per_second": round(after.per_second),
+            "speed_kept": round(beside.per_second / quiet.per_second, 3),
+            "cpu_share": round(quiet.cpu_share, 3),
+            "beside_cpu_share": round(beside.cpu_share, 3),
+            "beside_cpu_us_per_event": round(beside.cpu_us_per_event, 3),
+            "quiet_cpu_us_per_event": round(quiet.cpu_us_per_event, 3),
         }
         changer.clear()
     case.check(index)
     return found
+
+
+class Rate(NamedTuple):
+    """How fast a reader was, and why: whether it ran, and what an event cost it when it did."""
+
+    per_second: float
+    cpu_share: float
+    cpu_us_per_event: float
 
 
 class Reader:
@@ -106,6 +118,7 @@ class Reader:
         self._batches = [case.batch(at, min(n_events, at + READER_BATCH)) for at in starts]
         self._index = index
         self._n_matched = 0
+        self._busy_seconds = 0.0
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reader")
 
@@ -118,17 +131,22 @@ class Reader:
         self._is_over.set()
         self._thread.join()
 
-    def rate_during(self, action: Callable[[Any], Any], argument: float) -> float:
-        """Events matched a second while the action runs."""
-        before, start = self._n_matched, perf_counter()
+    def rate_during(self, action: Callable[[Any], Any], argument: float) -> Rate:
+        """Events matched a second while the action runs, of which there is at least one."""
+        before, busy, start = self._n_matched, self._busy_seconds, perf_counter()
         action(argument)
-        return (self._n_matched - before) / (perf_counter() - start)
+        while self._n_matched == before and self._thread.is_alive():
+            sleep(_TICK_SECONDS)
+        n_matched, seconds = self._n_matched - before, perf_counter() - start
+        busy = self._busy_seconds - busy
+        return Rate(n_matched / seconds, busy / seconds, 1e6 * busy / max(1, n_matched))
 
     def _run(self) -> None:
         for batch in cycle(self._batches):
             if self._is_over.is_set():
                 return
             self._n_matched += len(self._index.match_batch(batch))
+            self._busy_seconds = thread_time()
 
 
 class Changer:

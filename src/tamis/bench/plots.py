@@ -86,7 +86,7 @@ def _label_plainly(times: Any, matches: Any, name: str) -> None:
     times.yaxis.set_major_locator(ticker.LogLocator(subs=steps))
     times.yaxis.set_minor_locator(ticker.NullLocator())
     for axis in (times.yaxis, matches.yaxis):
-        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
     if name == "sweep-n":
         for panel in (times, matches):
             panel.xaxis.set_major_formatter(ticker.EngFormatter())

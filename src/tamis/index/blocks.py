@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tamis.index.columns import Vector
 from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
-from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes
+from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes, scan_some
 from tamis.kernels.tests import NO_TESTS, Tests
 
 Array = npt.NDArray[Any]
@@ -97,3 +97,9 @@ class ScanBlock(Block):
     def candidates(self, vector: Vector, out: Array) -> int:
         """Write the slots whose constraints a plain event satisfies; return their number."""
         return self.candidates_in_hull(vector, vector, out)
+
+    def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
+        """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
+        if isinstance(self.bounds, Boxes):
+            return super().candidates_many(matrix, first, out, offsets)
+        return int(scan_some(self.bounds, self.n_slots, matrix, first, out, offsets))

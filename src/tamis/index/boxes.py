@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tamis.errors import DuplicateSubscription, InvalidSubscription
 from tamis.index.texts import Counted, Stored
 from tamis.kernels.scan import Boxes, Constraints
+from tamis.kernels.sharing import RawBoxes, lead_boxes
 from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
 
 _EXACT = 2**53
@@ -19,12 +20,17 @@ Flags = npt.NDArray[np.bool_]
 
 
 class CheckedBoxes(NamedTuple):
-    """N boxes: closed bounds, which of them were open, ids and priorities."""
+    """N boxes: their ids and priorities, and of the P different ones the bounds.
+
+    ``leader``: i4[N], of the boxes equal to this one the first of the highest priority; the
+    bounds are those of the leaders, in their order. ``opened``: which of them were open.
+    """
 
     bounds: Constraints | Boxes
     opened: npt.NDArray[np.uint8]
     ids: Counted | Stored
     priority: npt.NDArray[np.uint8]
+    leader: npt.NDArray[np.int32]
 
 
 def check_boxes(
@@ -38,7 +44,7 @@ def check_boxes(
 ) -> CheckedBoxes:
     """Check everything, and turn open ends into closed ones: the next float64 further in."""
     try:
-        lows, highs = np.array(low, np.float64), np.array(high, np.float64)
+        lows, highs = (np.array(bounds, np.float64, order="C") for bounds in (low, high))
     except (TypeError, ValueError) as error:
         raise InvalidSubscription(f"the bounds are not arrays of numbers: {error}") from None
     for bounds in (low, high):
@@ -65,12 +71,33 @@ def check_boxes(
     with np.errstate(over="ignore"):  # the float64 after the largest is infinity
         np.nextafter(lows, np.inf, out=lows, where=low_opened)
         np.nextafter(highs, -np.inf, out=highs, where=high_opened)
+    checked_ids, levels = _check_ids(ids, shape[0]), _check_priority(priority, shape[0])
+    leader, n_led = _lead(lows, highs, (low_opened, high_opened, is_free), levels)
+    if n_led:
+        leads = leader == np.arange(shape[0])
+        lows, highs, is_free = lows[leads], highs[leads], is_free[leads]
+        low_opened, high_opened = low_opened[leads], high_opened[leads]
     return CheckedBoxes(
         _bounds(lows, highs, is_free),
         _pack(low_opened, high_opened, ~is_free),
-        _check_ids(ids, shape[0]),
-        _check_priority(priority, shape[0]),
+        checked_ids,
+        levels,
+        leader,
     )
+
+
+def _lead(
+    lows: Floats, highs: Floats, flags: tuple[Flags, ...], priority: npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[np.int32], int]:
+    """The leader of every box, and how many are led by another."""
+    n_boxes = len(lows)
+    leader = np.empty(n_boxes, np.int32)
+    form = np.zeros(lows.shape, np.uint8)
+    for bit, flag in enumerate(flags):
+        form |= flag.view(np.uint8) << np.uint8(bit)
+    table = np.zeros(1 << (n_boxes + 1).bit_length() + 1, np.int32)
+    boxes = RawBoxes(lows.view(np.uint64), highs.view(np.uint64), form)
+    return leader, int(lead_boxes(boxes, priority, np.empty(n_boxes, np.uint64), table, leader))
 
 
 def _flags(given: npt.ArrayLike | None, shape: tuple[int, int]) -> Flags:

@@ -44,15 +44,17 @@ def build_blocks(table: SlotTable) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def build_box_blocks(bounds: Constraints | Boxes) -> tuple[Block, ...]:
-    """The blocks of boxes, where slot p is row p."""
+def build_box_blocks(
+    bounds: Constraints | Boxes, row_of_slot: Array = NO_ROWS
+) -> tuple[Block, ...]:
+    """The blocks of boxes."""
     if isinstance(bounds, Boxes):
         if len(bounds.bounds) == 0:
             return ()
         if len(bounds.columns) >= MIN_COLUMNS and _is_broad(bounds):
-            return (_build(bounds, NO_ROWS, NO_TESTS),)
+            return (_build(bounds, row_of_slot, NO_TESTS),)
         bounds = constraints_of_boxes(bounds)
-    return (_build(bounds, NO_ROWS, NO_TESTS),) if len(bounds.start) > 1 else ()
+    return (_build(bounds, row_of_slot, NO_TESTS),) if len(bounds.start) > 1 else ()
 
 
 def block_of(

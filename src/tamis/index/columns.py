@@ -106,11 +106,12 @@ class Columns:
 
     def column(self, attribute: str, lane: int) -> int:
         """The column of a lane, made if new."""
-        lanes = self._lanes_of(attribute)
-        if lanes.columns[lane] < 0:
-            lanes.columns[lane] = self._new(attribute, lane)
+        lanes = self._lanes.get(attribute) or self._lanes_of(attribute)
+        column = lanes.columns[lane]
+        if column < 0:
+            column = lanes.columns[lane] = self._new(attribute, lane)
             lanes.notice()
-        return lanes.columns[lane]
+        return column
 
     def code(self, attribute: str, text: str) -> float:
         """The code of a text in the text lane, made if new."""

@@ -7,9 +7,11 @@ way its version can see. Blocks are merged in the background, so there are few o
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +19,14 @@ import numpy.typing as npt
 from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
 from tamis.index.columns import Encoded, Vector
-from tamis.index.head import Head
+from tamis.index.express import Expresses
+from tamis.index.head import HEAD_SLOTS, Head, SealedHead
+from tamis.index.ranges import Box
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable, concatenate
 from tamis.index.slots import Slot
 from tamis.kernels.emit import (
+    N_PRIORITIES,
     Found,
     RowTable,
     emit_chain,
@@ -36,14 +41,14 @@ from tamis.kernels.tests import Tests
 RowNumbers = npt.NDArray[np.int32]
 
 MERGE_RATIO = 4
+MAX_WAITING = 4  # sealed heads; a writer that is faster than the building builds itself
 
 Segment = tuple[Block, ...]  # blocks that were built together
 
 _NOBODY: RowNumbers = np.zeros(0, np.int32)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """What a reader works on."""
 
     version: int
@@ -75,6 +80,7 @@ class Engine:
         self._rows = rows or Rows()
         self._head = Head()
         self._own = threading.local()
+        self.expresses = Expresses()
         self._merging: threading.Thread | None = None
         self.lock = threading.RLock()
         # Every row there is was brought by now, or it would be hidden until the next change.
@@ -83,16 +89,26 @@ class Engine:
 
     # -- writing, under the lock; seen by readers once published
 
-    def add(self, slots: Sequence[Slot], priority: int) -> int:
-        """A new row with slots of its own."""
+    def add(self, slots: Box | Sequence[Slot], priority: int) -> int:
+        """A new row with slots of its own, or with the one slot that is a box."""
         row = self._rows.append(priority, self.state.version + 1)
+        if isinstance(slots, Box):
+            self._head.append_box(slots, row)
+            return row
         for slot in slots:
             self._head.append(slot, row)
+            if slot.tests:
+                self._rows.flag(row)
         if len(slots) > 1:
             self._rows.mark_many_slots(row)
-        if any(slot.tests for slot in slots):
-            self._rows.flag(row)
         return row
+
+    def can_lead(self, leader: int, priority: int) -> bool:
+        """Whether a row of that priority may share the slots of another.
+
+        A leader has the highest priority of its chain: the slots say when to look for it.
+        """
+        return self._rows.priority_of(leader) <= priority
 
     def share(self, leader: int, priority: int) -> int:
         """A new row that shares the slots of another."""
@@ -100,9 +116,9 @@ class Engine:
         self._rows.chain(leader, row)
         return row
 
-    def bury(self, row: int, leader: int) -> None:
-        """Let a row die."""
-        self._rows.bury(row, leader, self.state.version + 1)
+    def bury(self, row: int) -> int:
+        """Let a row die; return its leader."""
+        return self._rows.bury(row, self.state.version + 1)
 
     def is_alive(self, row: int) -> bool:
         """Whether a row has not died."""
@@ -112,14 +128,33 @@ class Engine:
         """Whether nobody shares the leader's slots any more."""
         return self._rows.chain_is_dead(leader)
 
+    @property
+    def rows(self) -> Rows:
+        """The rows as writers see them."""
+        return self._rows
+
     def publish(self) -> None:
         """Let readers see all that was written."""
-        segments = self.state.segments
+        old = self.state
         if self._head.is_full:
-            segments = (*segments, build_blocks(self._living(self._head.table())))
-            self._head = Head()
-        self.state = self._state(self.state.version + 1, segments)
-        self._start_merging()
+            sealed = self._seal(len(_waiting(old.segments)))
+            self.state = self._state(old.version + 1, (*old.segments, sealed))
+            self._start_merging()
+            return
+        rows, head = self._rows, self._head
+        n_head = len(head)
+        self.state = State(
+            old.version + 1, old.segments, old.blocks, old.n_slots + n_head - old.head_slots,
+            rows.table, rows.n_rows, rows.only_priority != -1,
+            n_head, head.constraints, head.tests, head.row_of_slot,
+        )  # fmt: skip
+
+    def _seal(self, n_waiting: int) -> Segment:
+        """The head as a segment, built in the background if it is small; a new head."""
+        head, self._head = self._head, Head()
+        if len(head) <= 2 * HEAD_SLOTS and n_waiting < MAX_WAITING:
+            return (SealedHead(head),)
+        return build_blocks(self._living(head.table()))
 
     def _state(self, version: int, segments: tuple[Segment, ...]) -> State:
         rows, head = self._rows, self._head
@@ -134,7 +169,8 @@ class Engine:
     def dump(self) -> tuple[Rows, SlotTable | None]:
         """The rows, and all slots unless the blocks are the whole and nobody has died."""
         rows, blocks = self._rows, self.state.blocks
-        if not len(self._head) and not rows.table.death[: rows.n_rows].any():
+        is_built = not len(self._head) and all(block.decides for block in blocks)
+        if is_built and not rows.table.death[: rows.n_rows].any():
             return rows, None
         tables = [block.table() for block in blocks]
         return rows, concatenate([*tables, self._head.table()])
@@ -148,22 +184,27 @@ class Engine:
 
     def _merge(self) -> None:
         try:
-            while self._merge_once():
-                pass
-        finally:
-            self._merging = None  # if it failed, the next change tries again
+            while old := self._next_to_merge():
+                tables = [block.table() for segment in old for block in segment]
+                self._replace(old, build_blocks(self._living(concatenate(tables))))
+        except BaseException:
+            self._merging = None  # the next full head tries again
+            raise
 
-    def _merge_once(self) -> bool:
-        """Merge the newest segments; False if there is nothing to merge."""
-        old = _to_merge(self.state.segments)
-        if not old:
-            return False
-        tables = [block.table() for segment in old for block in segment]
-        new = build_blocks(self._living(concatenate(tables))) if tables else ()
+    def _next_to_merge(self) -> tuple[Segment, ...]:
         with self.lock:
-            kept = tuple(one for one in self.state.segments if not any(one is o for o in old))
-            self.state = self._state(self.state.version, (new, *kept))
-        return True
+            chosen = _to_merge(self.state.segments)
+            if not chosen:
+                self._merging = None
+            return chosen
+
+    def _replace(self, old: tuple[Segment, ...], new: Segment) -> None:
+        """Let readers see a new segment where some neighbours were."""
+        with self.lock:
+            state = self.state
+            at = next(i for i, segment in enumerate(state.segments) if segment is old[0])
+            before, after = state.segments[:at], state.segments[at + len(old) :]
+            self.state = self._state(state.version, (*before, *((new,) if new else ()), *after))
 
     def wait_for_merging(self) -> None:
         """Return when no merge is under way."""
@@ -172,11 +213,7 @@ class Engine:
 
     def _living(self, table: SlotTable) -> SlotTable:
         """The slots that somebody still has."""
-        rows, leaders = self._rows.table, table.row_of_slot
-        is_dead = rows.death[leaders] != 0
-        followed = is_dead & (rows.follower[leaders] != 0)
-        shared = [row for row in np.unique(leaders[followed]) if not self.chain_is_dead(int(row))]
-        return table.select(~is_dead | np.isin(leaders, shared))
+        return table.select(self._rows.chains.n_others[table.row_of_slot] >= 0)
 
     # -- reading
 
@@ -205,6 +242,20 @@ class Engine:
             if ask(leader):
                 emit_chain(state.rows, leader, state.version, found)
         return self._in_order(state, scratch, int(found.counts[0]))
+
+    def match_by_level(
+        self, state: State, event: Encoded, ask: Callable[[int], bool]
+    ) -> Iterator[RowNumbers]:
+        """The rows an event satisfies, as they are determined: those of a level at a time."""
+        level = -1
+        if not state.has_one_priority:
+            level, blocks = self.expresses.over(state.blocks, state.rows.priority)
+        if level >= 0:
+            early = self.match(state._replace(blocks=blocks), event, ask)
+            levels = state.rows.priority[early]
+            yield from _levels_of(early.copy(), levels, 0, level)
+        rows = self.match(state, event, ask)
+        yield from _levels_of(rows.copy(), state.rows.priority[rows], level + 1, N_PRIORITIES)
 
     def _match_plain(self, state: State, vector: Vector, scratch: _Scratch) -> RowNumbers | None:
         """``match`` where every slot found is of a plain row; None where one is not."""
@@ -258,8 +309,8 @@ class Engine:
             n_slots = block.candidates(vector, slots)
             if n_slots:
                 settle(
-                    slots, n_slots, block.row_of_slot, block.tests, vector, is_plain,
-                    rows, version, found,
+                    slots, n_slots, block.row_of_slot, block.tests, vector,
+                    is_plain and block.decides, rows, version, found,
                 )  # fmt: skip
         if state.head_slots:
             n_slots = scan(state.head_constraints, state.head_slots, vector, vector, slots)
@@ -291,8 +342,21 @@ class Engine:
         return held
 
 
+def _levels_of(
+    rows: RowNumbers, levels: npt.NDArray[np.uint8], first: int, last: int
+) -> Iterator[RowNumbers]:
+    """Rows that are in order of their levels, those of each level from first to last."""
+    starts = np.searchsorted(levels, np.arange(first, last + 2)).tolist()
+    for start, stop in itertools.pairwise(starts):
+        if start < stop:
+            yield rows[start:stop]
+
+
 def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """The newest segments that are to become one: each less than MERGE_RATIO times the newer."""
+    """The newest segments that are to become one.
+
+    Each is less than MERGE_RATIO times the newer ones together, or waits to be built.
+    """
     chosen: list[Segment] = []
     n_slots = 0
     for segment in reversed(segments):
@@ -301,4 +365,11 @@ def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
             break
         chosen.append(segment)
         n_slots += size
-    return tuple(chosen) if len(chosen) >= MERGE_RATIO else ()
+    if len(chosen) >= MERGE_RATIO:
+        return tuple(reversed(chosen))
+    return _waiting(segments)
+
+
+def _waiting(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """The segments that are sealed heads; they are the newest."""
+    return tuple(one for one in segments if not all(block.decides for block in one))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 
+from tamis.index.blocks import ScanBlock
+from tamis.index.ranges import Box
 from tamis.index.slot_table import SlotTable, tests_of
 from tamis.index.slots import Slot
 from tamis.kernels.scan import Constraints
 from tamis.kernels.tests import NO_TESTS, Tests
 
 HEAD_SLOTS = 1024
+
+_NO_TESTS = Slot()  # stands for every box: the head keeps slots for their tests
 
 
 class Head:
@@ -32,6 +38,7 @@ class Head:
             np.zeros(4 * capacity, np.float64),
             np.zeros(4 * capacity, np.float64),
         )
+        self._views = _views_of(self.constraints)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -43,19 +50,29 @@ class Head:
 
     def append(self, slot: Slot, row: int) -> None:
         """Add a slot of a row."""
+        sides = tuple(zip(*slot.constraints.values(), strict=True)) or ((), ())
+        columns, lows, highs = array("i", slot.constraints), *(array("d", s) for s in sides)
+        self._append(slot, columns, lows, highs, row)
+
+    def append_box(self, box: Box, row: int) -> None:
+        """Add a box, which is the only slot of a row."""
+        self._append(_NO_TESTS, box.columns, box.lows, box.highs, row)
+
+    def _append(
+        self, slot: Slot, columns: array[int], lows: array[float], highs: array[float], row: int
+    ) -> None:
         position, first = len(self.slots), self._n_constraints
-        last = first + len(slot.constraints)
+        last = first + len(columns)
         if position >= len(self.row_of_slot):
             self._grow_slots()
         while last > len(self.constraints.column):
             self._grow_constraints()
-        constraints = self.constraints
-        if slot.constraints:
-            constraints.column[first:last] = list(slot.constraints)
-            bounds = list(slot.constraints.values())
-            constraints.low[first:last] = [low for low, _ in bounds]
-            constraints.high[first:last] = [high for _, high in bounds]
-        constraints.start[position + 1] = last
+        if last > first:
+            column_view, low_view, high_view = self._views
+            column_view[first:last] = columns
+            low_view[first:last] = lows
+            high_view[first:last] = highs
+        self.constraints.start[position + 1] = last
         self._n_tests += len(slot.tests)
         self.tests.start[position + 1] = self._n_tests
         self.row_of_slot[position] = row
@@ -66,7 +83,7 @@ class Head:
         """All slots as a table."""
         n_slots, n_constraints = len(self.slots), self._n_constraints
         start, *rest = self.constraints
-        constraints = Constraints(start[: n_slots + 1], *(array[:n_constraints] for array in rest))
+        constraints = Constraints(start[: n_slots + 1], *(side[:n_constraints] for side in rest))
         return SlotTable(constraints, tests_of(self.slots), self.row_of_slot[:n_slots])
 
     def _grow_slots(self) -> None:
@@ -79,5 +96,28 @@ class Head:
     def _grow_constraints(self) -> None:
         self.constraints = Constraints(
             self.constraints.start,
-            *(np.concatenate([array, np.zeros_like(array)]) for array in self.constraints[1:]),
+            *(np.concatenate([side, np.zeros_like(side)]) for side in self.constraints[1:]),
         )
+        self._views = _views_of(self.constraints)
+
+
+def _views_of(constraints: Constraints) -> list[memoryview]:
+    """Columns and bounds as memory, into which arrays are copied quicker than by NumPy."""
+    return [side.data for side in constraints[1:]]
+
+
+class SealedHead(ScanBlock):
+    """A full head that waits to become a block, still scanned."""
+
+    decides = False
+
+    def __init__(self, head: Head) -> None:
+        n_slots = len(head)
+        start, *rest = head.constraints
+        tests = head.tests._replace(start=head.tests.start[: n_slots + 1])
+        super().__init__(Constraints(start[: n_slots + 1], *rest), head.row_of_slot, tests)
+        self._head = head
+
+    def table(self) -> SlotTable:
+        """All slots, as they were given."""
+        return self._head.table()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,12 @@ from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
+from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
 from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
-from tamis.index.slots import Slot, sharing_key, slots_of
-from tamis.index.statistics import N_SHOWN, Observer, blocks_of, broadest, count_unbounded
+from tamis.index.sharing import sharing_key
+from tamis.index.slots import Slot, slots_of
+from tamis.index.statistics import Observer, describe
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.model import Schema, Subscription, attributes_of_batch
@@ -34,6 +36,7 @@ from tamis.values import Attributes, HasAttributes, attributes_of
 MIN_BATCH = 8  # fewer events are matched one by one
 
 _NOBODY: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+Prepared = tuple[Conjunction, ...] | Ranges  # a filter on its way to slots
 
 
 class Index:
@@ -54,10 +57,10 @@ class Index:
     def __init__(self, schema: Schema | Mapping[str, Any] | None = None) -> None:
         self.schema = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
         self._columns = Columns()
+        self._layouts = Layouts(self._columns)
         self._engine = Engine()
         self._ids = Texts()
         self._archive = Archive()
-        self._leader_of_follower: dict[int, int] = {}
         self._leader_of_key: dict[Hashable, int] = {}
         self._key_of_leader: dict[int, Hashable] = {}
         self._check_of_leader: dict[int, Check] = {}
@@ -68,30 +71,31 @@ class Index:
 
     def add(self, subscription: Subscription) -> None:
         """Save a subscription; its id must be new."""
-        self.add_many([subscription])
+        prepared = self._prepare(subscription)
+        with self._engine.lock:
+            self._check_new(subscription.id)
+            self._insert(subscription, prepared)
+            self._engine.publish()
 
     def add_many(self, subscriptions: Iterable[Subscription] | pa.Table) -> None:
         """Save many: any iterable, or an Arrow table (id, filter, priority). All or nothing."""
         given = list(_subscriptions_in(subscriptions))
-        normal = [self._normal_form(one) for one in given]
+        prepared = [self._prepare(one) for one in given]
         with self._engine.lock:
-            seen = set()
+            seen: set[str] = set()
             for one in given:
-                if one.id in seen or one.id in self:
-                    raise DuplicateSubscription(
-                        f"the id {one.id!r} is taken; use update() to change a subscription"
-                    )
+                self._check_new(one.id, seen)
                 seen.add(one.id)
-            for one, conjunctions in zip(given, normal, strict=True):
-                self._insert(one, conjunctions)
+            for one, ready in zip(given, prepared, strict=True):
+                self._insert(one, ready)
             self._engine.publish()
 
     def update(self, subscription: Subscription) -> None:
         """Replace the subscription of the same id, which must exist."""
-        conjunctions = self._normal_form(subscription)
+        prepared = self._prepare(subscription)
         with self._engine.lock:
             self._bury(self._living_row(subscription.id))
-            self._insert(subscription, conjunctions)
+            self._insert(subscription, prepared)
             self._engine.publish()
 
     def remove(self, id: str) -> None:
@@ -115,6 +119,22 @@ class Index:
     def match(self, event: HasAttributes | Mapping[str, Any]) -> list[str]:
         """The ids of the subscriptions the event satisfies, highest priority first."""
         return self._ids.texts_of(self._match(self._engine.state, event))
+
+    def match_iter(self, event: HasAttributes | Mapping[str, Any]) -> Iterator[str]:
+        """The ids of ``match``, each as soon as it is determined, highest priority first.
+
+        The high priorities are out before the others are looked for, and who stops early saves
+        the rest; all of them take longer than with ``match``. What is matched is the index as
+        it is now, whatever changes meanwhile.
+
+        >>> index = Index()
+        >>> index.add_many([Subscription("a", "x < 1"), Subscription("b", "x < 2", priority=0)])
+        >>> next(index.match_iter({"x": 0}))
+        'b'
+        """
+        state = self._engine.state
+        levels = self._engine.match_by_level(state, *self._encode(event))
+        return (id for rows in levels for id in self._ids.texts_of(rows))
 
     def match_batch(self, events: Any) -> MatchSet:
         """Match an Arrow table, a pandas frame, a dict of arrays, or a list of dicts or Events."""
@@ -155,9 +175,10 @@ class Index:
     def stats(self) -> dict[str, Any]:
         """What the index holds and costs, how it is built, and which subscriptions stand out.
 
-        ``n_shared`` subscriptions have the filter of another and cost no slots of their own;
-        ``n_unbounded`` slots are checked against every event; ``broadest`` is counted over a
-        sample of recent events, ``costliest`` are the filters that had to be asked most often.
+        ``n_shared`` subscriptions have the filter of another and cost no slots of their own,
+        which saves about ``shared_bytes``; ``n_unbounded`` slots are checked against every
+        event; ``broadest`` is counted over a sample of recent events, ``costliest`` are the
+        filters that had to be asked most often.
 
         >>> index = Index()
         >>> index.add_many([Subscription("a", "x < 1"), Subscription("b", "x < 1")])
@@ -165,32 +186,9 @@ class Index:
         >>> stats["n_subscriptions"], stats["n_slots"], stats["n_shared"], stats["n_unbounded"]
         (2, 1, 1, 0)
         """
-        state = self._engine.state
-        n_events, rows = broadest(self._engine, state, self._columns, self._observer)
-        asked = self._observer.n_asked.most_common(N_SHOWN)
-        memory = {
-            "blocks": sum(block.memory_bytes() for block in state.blocks),
-            "head": sum(array.nbytes for array in state.head_constraints),
-            "rows": sum(array.nbytes for array in state.rows),
-            "ids": self._ids.memory_bytes(),
-            "subscriptions": self._archive.memory_bytes(),
-            "texts": sum(texts.memory_bytes() for *_, texts in self._columns.dictionaries()),
-        }
-        return {
-            "n_subscriptions": len(self),
-            "n_dead": state.n_rows - len(self),
-            "n_shared": len(self._leader_of_follower),
-            "n_slots": state.n_slots,
-            "n_unbounded": count_unbounded(state),
-            "n_head_slots": state.head_slots,
-            "n_columns": len(self._columns),
-            "version": state.version,
-            "blocks": blocks_of(state),
-            "memory": {**memory, "total": sum(memory.values())},
-            "n_events_sampled": n_events,
-            "broadest": [{"id": self._id(row), "n_matched": n} for row, n in rows],
-            "costliest": [{"id": self._id(row), "n_asked": n} for row, n in asked],
-        }
+        return describe(
+            self._engine, self._columns, self._ids, self._archive, self._observer, len(self)
+        )
 
     # -- files
 
@@ -234,10 +232,15 @@ class Index:
         columns = Columns()
         for name in names:
             columns.column(name, NUMBER)
-        rows = Rows.of_priorities(boxes.priority)
-        archive = Archive([BoxBase(tuple(names), boxes.bounds, boxes.opened)])
-        blocks = build_box_blocks(boxes.bounds)
-        return cls._of(Parts(columns, rows, blocks, Texts(boxes.ids), archive, {}), None)
+        rows = Rows.of_priorities(boxes.priority, boxes.leader)
+        base = BoxBase(tuple(names), boxes.bounds, boxes.opened)
+        if rows.n_followers:
+            leaders, places = np.unique(boxes.leader, return_inverse=True)
+            archive = Archive([base], places.astype(np.int32))
+            blocks = build_box_blocks(boxes.bounds, leaders)
+        else:
+            archive, blocks = Archive([base]), build_box_blocks(boxes.bounds)
+        return cls._of(Parts(columns, rows, blocks, Texts(boxes.ids), archive), None)
 
     # -- inside
 
@@ -245,8 +248,8 @@ class Index:
     def _of(cls, parts: Parts, schema: Schema | None) -> Index:
         index = cls(schema)
         index._columns, index._ids, index._archive = parts.columns, parts.ids, parts.archive
+        index._layouts = Layouts(parts.columns)
         index._engine = Engine(parts.rows, parts.blocks)
-        index._leader_of_follower = parts.leader_of_follower
         index._n_living = parts.rows.n_rows
         return index
 
@@ -254,61 +257,66 @@ class Index:
         """All that the index is, without the dead."""
         with self._engine.lock:
             rows, table = self._engine.dump()
-            parts = Parts(
-                self._columns, rows, self._engine.state.blocks, self._ids, self._archive,
-                self._leader_of_follower,
-            )  # fmt: skip
+            blocks = self._engine.state.blocks
+            parts = Parts(self._columns, rows, blocks, self._ids, self._archive)
             return parts if table is None else compact(parts, table)
 
-    def _normal_form(self, subscription: Subscription) -> tuple[Conjunction, ...]:
+    def _check_new(self, id: str, others: Collection[str] = ()) -> None:
+        if id in others or id in self:
+            raise DuplicateSubscription(
+                f"the id {id!r} is taken; use update() to change a subscription"
+            )
+
+    def _prepare(self, subscription: Subscription) -> Prepared:
+        """All of a change that needs no lock; what cannot be saved is refused here."""
         if not isinstance(subscription, Subscription):
             raise InvalidSubscription(
                 f"{type(subscription).__name__} is not a Subscription; make one: Subscription(id, "
                 "filter)"
             )
         condition = subscription.condition
+        if self.schema is not None:
+            self.schema.check_filter(condition)
+        ranges = ranges_of(condition)
+        if ranges is not None:
+            return ranges
         if self.schema is None:
             return normal_form(condition)
-        self.schema.check_filter(condition)
         return normal_form(condition, is_single=self.schema.is_single)
 
-    def _insert(self, subscription: Subscription, conjunctions: tuple[Conjunction, ...]) -> None:
-        slots: list[Slot] = []
-        for conjunction in conjunctions:
-            slots.extend(slots_of(conjunction, self._columns))
-        key = sharing_key(slots, subscription.condition)
-        leader = self._leader_of_key.get(key, -1)
-        if leader >= 0:
-            row = self._engine.share(leader, subscription.priority)
+    def _insert(self, subscription: Subscription, prepared: Prepared) -> None:
+        slots: Box | list[Slot]
+        if isinstance(prepared, Ranges):
+            slots = self._layouts.box_of(prepared)
+            key = slots.key
         else:
-            row = leader = self._engine.add(slots, subscription.priority)
-            self._leader_of_key[key] = leader
-            self._key_of_leader[leader] = key
-        if row != leader:
-            self._leader_of_follower[row] = leader
+            slots = [slot for one in prepared for slot in slots_of(one, self._columns)]
+            key = sharing_key(slots, subscription.condition)
+        leader = self._leader_of_key.get(key, -1)
+        if leader >= 0 and self._engine.can_lead(leader, subscription.priority):
+            self._engine.share(leader, subscription.priority)
+        else:
+            row = self._engine.add(slots, subscription.priority)
+            self._leader_of_key[key] = row
+            self._key_of_leader[row] = key
         self._ids.append(subscription.id)
         self._archive.append(subscription)
         self._n_living += 1
 
     def _bury(self, row: int) -> None:
-        leader = self._leader_of_follower.pop(row, row)
-        self._engine.bury(row, leader)
+        leader = self._engine.bury(row)
         self._n_living -= 1
         if self._engine.chain_is_dead(leader):
             key = self._key_of_leader.pop(leader, None)
-            if key is not None:
+            if key is not None and self._leader_of_key.get(key) == leader:
                 del self._leader_of_key[key]
             self._check_of_leader.pop(leader, None)
-
-    def _id(self, row: int) -> str:
-        (id,) = self._ids.texts_of(np.array([row], np.int32))
-        return id
 
     def _subscription(self, row: int) -> Subscription:
         if row >= self._archive.n_base:
             return self._archive.recent[row - self._archive.n_base]
         priority = int(self._engine.state.rows.priority[row])
-        return self._archive.subscription(row, self._id(row), priority)
+        return self._archive.subscription(row, self._ids.text_of(row), priority)
 
     def _living_row(self, id: str) -> int:
         row = self._ids.number_of(id)
@@ -320,18 +328,23 @@ class Index:
         self, state: State, event: HasAttributes | Mapping[str, Any]
     ) -> npt.NDArray[np.int32]:
         """The rows of an event; a view that this thread's next match overwrites."""
+        return self._engine.match(state, *self._encode(event))
+
+    def _encode(
+        self, event: HasAttributes | Mapping[str, Any]
+    ) -> tuple[Encoded, Callable[[int], bool]]:
+        """An event as numbers, and who answers for a leader whether its filter accepts it."""
         if type(event) is dict and self.schema is None:
             vector = self._columns.encode_plain(event)
             if vector is not None:
                 self._observer.notice(vector)
-                asker = self._asker(lambda: attributes_of(event))
-                return self._engine.match(state, Encoded(vector), asker)
+                return Encoded(vector), self._asker(lambda: attributes_of(event))
         attributes = attributes_of(event)
         if self.schema is not None:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
         self._observer.notice(encoded.vector)
-        return self._engine.match(state, encoded, self._asker(lambda: attributes))
+        return encoded, self._asker(lambda: attributes)
 
     def _matrix(self, events: Any) -> Matrix | None:
         """A batch as numbers, if all its events are plain."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +13,13 @@ from tamis.kernels.emit import RowTable
 _GROWTH = 1.5
 
 
+class Chains(NamedTuple):
+    """Who shares slots with whom; writers only."""
+
+    leader: npt.NDArray[np.int32]  # [R], one more than a follower's leader; 0 for leaders
+    n_others: npt.NDArray[np.int32]  # [R], one less than the living rows of a leader's chain
+
+
 class Rows:
     """The rows of an index; arrays that grow, written under the index's lock.
 
@@ -18,10 +27,17 @@ class Rows:
     they do not look at yet, or says something of a version later than theirs.
     """
 
-    def __init__(self, table: RowTable | None = None, n_rows: int = 0) -> None:
+    def __init__(
+        self, table: RowTable | None = None, n_rows: int = 0, chains: Chains | None = None
+    ) -> None:
         self.table = table if table is not None else _new_table(0)
+        self.chains = chains if chains is not None else _new_chains(len(self.table.birth))
         self.n_rows = n_rows
-        levels = self.table.priority[:n_rows]
+        self.n_followers = int(np.count_nonzero(self.chains.leader))
+        self._notice_priorities()
+
+    def _notice_priorities(self) -> None:
+        n_rows, levels = self.n_rows, self.table.priority[: self.n_rows]
         # The priority of all rows, if they have one in common: then there is nothing to sort.
         self.only_priority = -1 if n_rows and (levels != levels[0]).any() else None
         if n_rows and self.only_priority is None:
@@ -33,11 +49,32 @@ class Rows:
         return int(max(self.table.birth.max(initial=0), self.table.death.max(initial=0)))
 
     @classmethod
-    def of_priorities(cls, priority: npt.NDArray[np.uint8]) -> Rows:
-        """Plain rows, there from the beginning."""
-        table = _new_table(len(priority))
-        table.priority[:] = priority
-        return cls(table, len(priority))
+    def of_priorities(cls, priority: npt.NDArray[np.uint8], leader: npt.NDArray[np.int32]) -> Rows:
+        """Rows without tests, there from the beginning.
+
+        ``leader``: i4[R], for a row with slots its own number.
+        """
+        rows = cls(_new_table(len(priority)), len(priority))
+        rows.table.priority[:] = priority
+        rows._notice_priorities()
+        followers = np.nonzero(leader != np.arange(len(leader)))[0].astype(np.int32)
+        if len(followers):
+            rows._chain_all(followers, leader[followers])
+        return rows
+
+    def _chain_all(self, followers: npt.NDArray[np.int32], leaders: npt.NDArray[np.int32]) -> None:
+        """Chain rows to their leaders, each chain in the order of its rows."""
+        order = np.argsort(leaders, kind="stable")
+        followers, leaders = followers[order], leaders[order]
+        before = np.concatenate([leaders[:1], followers[:-1]])
+        is_first = np.concatenate([[True], leaders[1:] != leaders[:-1]])
+        before[is_first] = leaders[is_first]
+        self.table.follower[before] = followers + 1
+        self.chains.leader[followers] = leaders + 1
+        shared = leaders[is_first]
+        self.chains.n_others[: self.n_rows] = np.bincount(leaders, minlength=self.n_rows)
+        np.bitwise_or.at(self.table.flagged, shared >> 3, (1 << (shared & 7)).astype(np.uint8))
+        self.n_followers = len(followers)
 
     def describe(self, slots: SlotTable) -> None:
         """Flag the rows whose slots have tests, or which have several slots."""
@@ -66,6 +103,9 @@ class Rows:
         table = self.table
         table.follower[row] = table.follower[leader]
         table.follower[leader] = row + 1
+        self.chains.leader[row] = leader + 1
+        self.chains.n_others[leader] += 1
+        self.n_followers += 1
         self.flag(leader)
 
     def flag(self, row: int) -> None:
@@ -77,11 +117,27 @@ class Rows:
         self.table.has_many_slots[row >> 3] |= 1 << (row & 7)
         self.flag(row)
 
-    def bury(self, row: int, leader: int, version: int) -> None:
-        """Let a row die with a version."""
+    def bury(self, row: int, version: int) -> int:
+        """Let a row die with a version; return its leader."""
         self.table.death[row] = version
         self.flag(row)
-        self.flag(leader)
+        leader = int(self.chains.leader[row]) - 1
+        if leader < 0:
+            leader = row
+        else:
+            self.n_followers -= 1
+            self.flag(leader)
+        self.chains.n_others[leader] -= 1
+        return leader
+
+    def leaders(self) -> npt.NDArray[np.int32]:
+        """The leader of every row: i4[R]."""
+        held = self.chains.leader[: self.n_rows]
+        return np.where(held > 0, held - 1, np.arange(self.n_rows, dtype=np.int32))
+
+    def priority_of(self, row: int) -> int:
+        """The priority of a row."""
+        return int(self.table.priority[row])
 
     def is_alive(self, row: int) -> bool:
         """Whether a row has not died."""
@@ -89,22 +145,24 @@ class Rows:
 
     def chain_is_dead(self, leader: int) -> bool:
         """Whether nobody is left who shares a leader's slots."""
-        row, table = leader, self.table
-        while row >= 0:
-            if table.death[row] == 0:
-                return False
-            row = int(table.follower[row]) - 1
-        return True
+        return bool(self.chains.n_others[leader] < 0)
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(array.nbytes for array in self.table)
+        return sum(array.nbytes for array in (*self.table, *self.chains))
 
     def _grow(self) -> None:
         larger = _new_table(max(1024, int(len(self.table.birth) * _GROWTH)))
         for old, new in zip(self.table, larger, strict=True):
             new[: len(old)] = old
-        self.table = larger
+        chains = _new_chains(len(larger.birth))
+        for held, new in zip(self.chains, chains, strict=True):
+            new[: len(held)] = held
+        self.table, self.chains = larger, chains
+
+
+def _new_chains(capacity: int) -> Chains:
+    return Chains(np.zeros(capacity, np.int32), np.zeros(capacity, np.int32))
 
 
 def _new_table(capacity: int) -> RowTable:

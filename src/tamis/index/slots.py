@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -43,7 +43,7 @@ from tamis.kernels.tests import (
     IS_NEAR,
     NEGATED,
 )
-from tamis.language import Conjunction, Filter, Literal, Predicate
+from tamis.language import Conjunction, Literal, Predicate
 from tamis.language.tree import (
     Equals,
     In,
@@ -111,25 +111,16 @@ class Slot:
             self.tests.append((ASK, 0, 0.0, 0.0))
 
 
-def sharing_key(slots: list[Slot], condition: Filter) -> Hashable:
-    """What two filters have in common exactly if they can share slots."""
-    if not all(slot.says_all for slot in slots):
-        return condition
-    return tuple(
-        [
-            (frozenset(slot.constraints.items()), tuple(slot.tests), tuple(slot.notes))
-            for slot in slots
-        ]
-    )
-
-
-def slots_of(conjunction: Conjunction, columns: Columns) -> Iterator[Slot]:
+def slots_of(conjunction: Conjunction, columns: Columns) -> Iterable[Slot]:
     """The slots of a conjunction: one, or one for each choice from its INs."""
-    if not any(type(literal.predicate) is In for literal in conjunction):
-        slot = _slot(conjunction, columns)
-        if slot is not None:
-            yield slot
-        return
+    for predicate, _ in conjunction:
+        if type(predicate) is In:
+            return _expanded(conjunction, columns)
+    slot = _slot(conjunction, columns)
+    return () if slot is None else (slot,)
+
+
+def _expanded(conjunction: Conjunction, columns: Columns) -> Iterator[Slot]:
     choices: list[list[Literal]] = []
     size = 1
     for literal in conjunction:
@@ -150,9 +141,8 @@ def slots_of(conjunction: Conjunction, columns: Columns) -> Iterator[Slot]:
 
 def _slot(literals: tuple[Literal, ...], columns: Columns) -> Slot | None:
     slot = Slot()
-    for literal in literals:
-        predicate = literal.predicate
-        if literal.negated:
+    for predicate, negated in literals:
+        if negated:
             _deny(slot, predicate, columns)
         elif type(predicate) is InRange:
             if not _require_range(slot, predicate.attribute, predicate.range, columns):

@@ -20,14 +20,14 @@ from tamis.index.blocks import Block
 from tamis.index.building import block_of
 from tamis.index.columns import Columns
 from tamis.index.compaction import Parts
-from tamis.index.rows import Rows
+from tamis.index.rows import Chains, Rows
 from tamis.index.texts import Counted, Stored, Texts
 from tamis.kernels.emit import RowTable
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import Tests
 from tamis.model import Schema
 
-FORMAT = 2
+FORMAT = 3
 
 _MANIFEST = "manifest.json"
 Array = npt.NDArray[Any]
@@ -67,8 +67,8 @@ class _Writer:
         rows = parts.rows
         for name, array in rows.table._asdict().items():
             self._save(f"rows.{name}", array)
-        followers = np.array(list(parts.leader_of_follower.items()), np.int32).reshape(-1, 2)
-        self._save("followers", followers)
+        for name, array in rows.chains._asdict().items():
+            self._save(f"chains.{name}", array if rows.n_followers else array[:0])
         manifest = {
             "format": FORMAT,
             "n_rows": rows.n_rows,
@@ -151,14 +151,13 @@ class _Reader:
             for held in manifest["dictionaries"]
         }
         names = [(str(attribute), int(lane)) for attribute, lane in manifest["columns"]]
-        followers = {int(row): int(leader) for row, leader in self._load("followers")}
+        chains = Chains(*(self._load(f"chains.{name}", "c") for name in Chains._fields))
         return Parts(
             Columns.of(names, codes),
-            Rows(table, int(manifest["n_rows"])),
+            Rows(table, int(manifest["n_rows"]), chains if len(chains.leader) else None),
             blocks,
             self._texts(manifest["ids"]),
             self._archive(manifest["archive"], blocks),
-            followers,
         )
 
     def _load(self, name: str, mode: str = "r") -> Array:

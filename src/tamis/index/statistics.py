@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.index.archive import Archive
 from tamis.index.blocks import Array, Block
 from tamis.index.columns import Columns, Encoded, Vector
 from tamis.index.engine import Engine, State
+from tamis.index.texts import Texts
 from tamis.kernels.scan import Boxes
 
 N_SHOWN = 10
 N_SAMPLED = 256
 SAMPLE_EVERY = 16
+
+_SLOT_BYTES, _CONSTRAINT_BYTES = 16, 20  # of the head: start, tests and row; column and bounds
 
 
 class Observer:
@@ -45,6 +49,59 @@ class Observer:
             wide[: len(vector)] = vector
             padded.append(wide)
         return padded
+
+
+def describe(
+    engine: Engine,
+    columns: Columns,
+    ids: Texts,
+    archive: Archive,
+    observer: Observer,
+    n_living: int,
+) -> dict[str, Any]:
+    """What ``Index.stats`` tells."""
+    state = engine.state
+    n_events, rows = broadest(engine, state, columns, observer)
+    asked = observer.n_asked.most_common(N_SHOWN)
+    memory = {
+        "blocks": sum(block.memory_bytes() for block in state.blocks),
+        "head": sum(array.nbytes for array in state.head_constraints),
+        "express": engine.expresses.memory_bytes(),
+        "rows": engine.rows.memory_bytes(),
+        "ids": ids.memory_bytes(),
+        "subscriptions": archive.memory_bytes(),
+        "texts": sum(texts.memory_bytes() for *_, texts in columns.dictionaries()),
+    }
+    return {
+        "n_subscriptions": n_living,
+        "n_dead": state.n_rows - n_living,
+        "n_shared": engine.rows.n_followers,
+        "shared_bytes": count_shared_bytes(engine, state),
+        "n_slots": state.n_slots,
+        "n_unbounded": count_unbounded(state),
+        "n_head_slots": state.head_slots,
+        "n_columns": len(columns),
+        "version": state.version,
+        "blocks": blocks_of(state),
+        "memory": {**memory, "total": sum(memory.values())},
+        "n_events_sampled": n_events,
+        "broadest": [{"id": ids.text_of(row), "n_matched": n} for row, n in rows],
+        "costliest": [{"id": ids.text_of(row), "n_asked": n} for row, n in asked],
+    }
+
+
+def count_shared_bytes(engine: Engine, state: State) -> int:
+    """What the slots of all followers would take, at what a slot takes where their leader is."""
+    if not engine.rows.n_followers:
+        return 0
+    n_others = np.maximum(engine.rows.chains.n_others, 0)
+    n_bytes = 0.0
+    for block in state.blocks:
+        rows = block.row_of_slot if len(block.row_of_slot) else slice(block.n_slots)
+        n_bytes += float(n_others[rows].sum()) * block.memory_bytes() / block.n_slots
+    in_head = n_others[state.head_rows[: state.head_slots]]
+    n_constraints = np.diff(state.head_constraints.start[: state.head_slots + 1])
+    return round(n_bytes) + int((in_head * (_SLOT_BYTES + _CONSTRAINT_BYTES * n_constraints)).sum())
 
 
 def blocks_of(state: State) -> list[dict[str, Any]]:

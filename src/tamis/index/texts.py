@@ -138,6 +138,11 @@ class Texts:
             return self.base.array.take(pa.array(numbers))
         return pa.array(self.texts_of(numbers), pa.string())
 
+    def text_of(self, number: int) -> str:
+        """The text of a number."""
+        (text,) = self.texts_of(np.array([number], np.int32))
+        return text
+
     def stored(self) -> Counted | Stored:
         """All texts as a base."""
         if not self.recent:

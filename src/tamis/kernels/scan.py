@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tamis.kernels.compiled import Array, kernel
 
 
@@ -28,20 +30,50 @@ def scan(constraints, n_slots, low, high, out):
     """Write to ``out`` the slots whose every interval meets the event's; return their number.
 
     ``low``, ``high``: f8[M], the event's interval in each column, NaN where it has no value
-    (the same array twice for a plain event). O(constraints).
+    (the same array twice for a plain event). ``out``: i4[> n_slots]. The first constraint of
+    all slots is looked at, then the second of those that are left, and so on: whether one
+    holds cannot be foretold, so nothing branches on it. O(constraints).
     """
-    n_out = 0
-    for slot in range(n_slots):
-        accepted = True
-        for k in range(constraints.start[slot], constraints.start[slot + 1]):
-            column = constraints.column[k]
-            if not (constraints.low[k] <= high[column] and low[column] <= constraints.high[k]):
-                accepted = False
-                break
-        if accepted:
-            out[n_out] = slot
-            n_out += 1
-    return n_out
+    start, columns, lows, highs = constraints
+    n_left = n_slots
+    if columns.size == 0 or low.size == 0:  # nobody has a constraint
+        for slot in range(n_slots):
+            out[slot] = slot
+        return n_left
+    has_more = n_slots > 0
+    position = np.int64(0)
+    while has_more:
+        has_more = False
+        n_before, n_left = n_left, 0
+        for i in range(n_before):
+            slot = np.uint64(out[i]) if position else np.uint64(i)
+            k, stop = start[slot] + position, start[slot + np.uint64(1)]
+            has_one = k < stop
+            at = np.uint64(k) if has_one else np.uint64(0)
+            column = np.uint64(columns[at]) if has_one else np.uint64(0)
+            meets = (lows[at] <= high[column]) & (low[column] <= highs[at])
+            out[n_left] = slot
+            n_left += meets | (not has_one)
+            has_more |= k + 1 < stop
+        position += 1
+    return n_left
+
+
+@kernel
+def scan_some(constraints, n_slots, matrix, first, out, offsets):
+    """``scan`` for the plain events of ``matrix``: f8[E, M] from ``first`` on.
+
+    Event e's slots go to ``out`` from ``offsets[e]`` to ``offsets[e + 1]``, which is written,
+    while there is room for all slots and one more. Returns the event to go on with.
+    O(events x constraints).
+    """
+    event = first
+    while event < matrix.shape[0] and offsets[event] + n_slots + 1 <= out.size:
+        own = out[offsets[event] :]
+        n_found = scan(constraints, n_slots, matrix[event], matrix[event], own)
+        offsets[event + 1] = offsets[event] + n_found
+        event += 1
+    return event
 
 
 @kernel

@@ -81,14 +81,12 @@ def normal_form(
 def _plain_conjunction(node: Filter) -> Conjunction | None:
     """The filter, if it is a conjunction already in which nothing can be simplified."""
     parts = node.parts if isinstance(node, And) else (node,)
-    attributes = set()
     for part in parts:
         if not isinstance(part, Predicate):
             return None
-        attributes.add(part.attribute)
-    if len(attributes) < len(parts):
+    if len({part.attribute for part in parts}) < len(parts):  # type: ignore[attr-defined]
         return None
-    return tuple([Literal(part) for part in parts])  # type: ignore[arg-type]
+    return tuple([Literal(part, False) for part in parts])  # type: ignore[arg-type]
 
 
 def to_filter(conjunctions: Iterable[Conjunction]) -> Filter:
