@@ -16,8 +16,8 @@ from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_build import SparsePart
 from tamis.kernels.sparse_groups import N_BUCKETS
 
-CHUNK = 1024  # words ANDed before their places are listed
-ROOM = 2 * CHUNK * 64  # places decided at once
+CHUNK = 512  # words ANDed at once
+ROOM = 4 * CHUNK * 64  # places decided at once
 NO_MASS = 1 << 30  # of a missing value
 NOTHING = 1 << 30  # its code and rough mass: more than any width above any low
 
@@ -30,15 +30,16 @@ class Scratch(NamedTuple):
     mass: Array  # i4[M]
     rough: Array  # u4[M + 2], mass at the precision of a test
     line: Array  # u4[M + 1], first word of the event's line
-    value: Array  # f8[M], only where present
+    cell: Array  # i4[M], see sparse_axes; only where present
+    value: Array  # f8[M], the same
     value_bits: Array  # u8[M], the same
     place_span: Array  # i4[2S], places to scan: first, end
     word_span: Array  # i4[2S], words to AND: first, end
+    aim: Array  # u4[4 CHUNK], a word: where it is in three lines, the place of its bit 0
     bits: Array  # u8[CHUNK + 1], words with a bit left
     base: Array  # i4[CHUNK + 1], places of their bits 0
-    candidate: Array  # i4[ROOM + 4], places of their bits
-    tested: Array  # u4[ROOM], their tests
-    kept: Array  # i4[2 ROOM + 1], places whose test holds
+    candidate: Array  # i4[64 CHUNK + 4], places of their bits
+    kept: Array  # i4[ROOM + 1], places whose test holds
 
 
 def new_scratch(part: SparsePart) -> Scratch:
@@ -55,15 +56,16 @@ def new_scratch(part: SparsePart) -> Scratch:
         np.full(m, NO_MASS, np.int32),
         rough,
         line.astype(np.uint32),
+        np.empty(m, np.int32),
         value,
         value.view(np.uint64),
         np.empty(2 * n_spans, np.int32),
         np.empty(2 * n_spans, np.int32),
+        np.empty(4 * CHUNK, np.uint32),
         np.empty(CHUNK + 1, np.uint64),
         np.empty(CHUNK + 1, np.int32),
-        np.empty(ROOM + 4, np.int32),
-        np.empty(ROOM, np.uint32),
-        np.empty(2 * ROOM + 1, np.int32),
+        np.empty(64 * CHUNK + 4, np.int32),
+        np.empty(ROOM + 1, np.int32),
     )
 
 
@@ -89,8 +91,8 @@ def open_handle(h):
     )  # fmt: skip
     constraints = Constraints(i8_at(h[25]), i4_at(h[26]), f8_at(h[27]), f8_at(h[28]))
     scratch = Scratch(
-        i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), u4_at(h[32]), u4_at(h[33]), f8_at(h[34]),
-        u8_at(h[35]), i4_at(h[36]), i4_at(h[37]), u8_at(h[38]), i4_at(h[39]), i4_at(h[40]),
-        u4_at(h[41]), i4_at(h[42]),
+        i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), u4_at(h[32]), u4_at(h[33]), i4_at(h[34]),
+        f8_at(h[35]), u8_at(h[36]), i4_at(h[37]), i4_at(h[38]), u4_at(h[39]), u8_at(h[40]),
+        i4_at(h[41]), i4_at(h[42]), i4_at(h[43]),
     )  # fmt: skip
     return part, constraints, scratch
