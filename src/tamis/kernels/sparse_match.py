@@ -36,6 +36,9 @@ from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
 from tamis.kernels.sparse_words import BUCKET_SHIFT
 
+TESTS_A_LINE = 16  # of the cache
+SOON = 8 * TESTS_A_LINE  # places of a span whose tests are asked for at once
+
 
 @inlined
 def popcount(x):
@@ -77,7 +80,9 @@ def encode_event(part, s, event):
             part.edge, part.jump, s.cell[a], part.edge_start[a], part.edge_start[a + 1],
             part.is_exact[a], s.value[a],
         )  # fmt: skip
-        s.code[a], s.mass[a], s.rough[a] = code >> part.shift[a], mass, mass >> drop
+        code = 2 * (code >> part.shift[a])
+        s.least[a], s.most[a] = code - part.ties[a], code + part.ties[a]
+        s.mass[a], s.rough[a] = mass, mass >> drop
         s.line[a] = part.line_start[a] + (mass >> BUCKET_SHIFT) * part.line_length[a]
     return n
 
@@ -87,7 +92,7 @@ def clear_event(part, s, n_present):
     """Make all values missing again."""
     for i in range(n_present):
         a = s.present[i]
-        s.code[a], s.mass[a], s.rough[a] = NOTHING, NO_MASS, NOTHING
+        s.least[a], s.most[a], s.mass[a], s.rough[a] = NOTHING, NOTHING, NO_MASS, NOTHING
         s.line[a] = part.line_start[a] + N_BUCKETS * part.line_length[a]
 
 
@@ -125,9 +130,10 @@ def find_spans(part, s, n_present):
                     h = find(part.cell_kind, part.cell_key, mask, kind, key)
                     if part.cell_kind[h] >= 0:
                         g = 3 * part.cell_group[h]
-                        n_places = add_span(
-                            s.place_span, n_places, part.group[g], part.group[g + 1]
-                        )
+                        first, end = part.group[g], part.group[g + 1]
+                        n_places = add_span(s.place_span, n_places, first, end)
+                        for place in range(first, min(end, first + SOON), TESTS_A_LINE):
+                            prefetch_at(part.test, u64(place))
                         n_words = add_span(
                             s.word_span, n_words, part.group[g + 2], part.group[g + 5]
                         )
@@ -276,25 +282,24 @@ def holds(constraints, event, slot):
 def check_records(part, constraints, s, event, n, out, n_out):
     """Append the slots of the n kept places that match to out; returns the new length."""
     n_fields = part.layout[N_FIELDS]
-    low_at = np.uint32(part.layout[AXIS_BITS])
-    width_at = np.uint32(part.layout[AXIS_BITS] + part.layout[CODE_BITS])
     axis_mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
-    mask = np.uint32((1 << part.layout[CODE_BITS]) - 1)
+    low_at = np.uint32(part.layout[AXIS_BITS] - 1)  # codes are taken twofold
+    width_at = np.uint32(part.layout[AXIS_BITS] + part.layout[CODE_BITS] - 1)
+    mask = np.uint32(2 * ((1 << part.layout[CODE_BITS]) - 1))
     n_ties = 0
     for i in range(n):
         at = n_fields * s.kept[i]
-        margin = certain = np.int64(1)  # least distance from a bound; less one if it may tie
+        margin = np.int32(0)  # least distance from a bound, twofold, less one where it may tie
         for x in range(at + 1, at + n_fields):
             item = part.record[x]
             a = item & axis_mask
-            above = np.int64(s.code[a]) - np.int64((item >> low_at) & mask)
-            least = min(above, np.int64((item >> width_at) & mask) - above)
-            margin = min(margin, least)
-            certain = min(certain, least - np.int64(part.ties[a]))
+            low = np.int32((item >> low_at) & mask)
+            high = np.int32(low + np.int32((item >> width_at) & mask))
+            margin = min(margin, np.int32(s.least[a] - low), np.int32(high - s.most[a]))
         out[u64(n_out)] = part.record[at]
-        n_out += certain >= 0
+        n_out += margin == 0
         s.kept[n_ties] = part.record[at]
-        n_ties += (margin >= 0) & (certain < 0)
+        n_ties += margin == -1
     for i in range(n_ties):
         out[u64(n_out)] = s.kept[i]
         n_out += holds(constraints, event, s.kept[i])

@@ -19,14 +19,15 @@ from tamis.kernels.sparse_groups import N_BUCKETS
 CHUNK = 512  # words ANDed at once
 ROOM = 4 * CHUNK * 64  # places decided at once
 NO_MASS = 1 << 30  # of a missing value
-NOTHING = 1 << 30  # its code and rough mass: more than any width above any low
+NOTHING = 1 << 30  # its codes and rough mass: more than any width above any low
 
 
 class Scratch(NamedTuple):
     """Of one thread. Between events, what there is of an event is "missing" everywhere."""
 
     present: Array  # i4[M + 1], axes on which the event has a value
-    code: Array  # i4[M + 2]
+    least: Array  # i4[M + 2], twice the code, less one where equal codes may tie
+    most: Array  # i4[M + 2], the same, more one
     mass: Array  # i4[M]
     rough: Array  # u4[M + 2], mass at the precision of a test
     line: Array  # u4[M + 1], first word of the event's line
@@ -45,14 +46,16 @@ class Scratch(NamedTuple):
 def new_scratch(part: SparsePart) -> Scratch:
     """Scratch for one thread."""
     m, n_spans = len(part.columns), 4 * (len(part.kind) // 5) + len(part.root) // 4 + 2
-    code, rough = np.full(m + 2, NOTHING, np.int32), np.full(m + 2, NOTHING, np.uint32)
-    code[m:] = rough[m:] = 0
+    least, rough = np.full(m + 2, NOTHING, np.int32), np.full(m + 2, NOTHING, np.uint32)
+    least[m:] = rough[m:] = 0
+    least[m + 1] = -1  # ties with a low of 0
     line = part.line_start + N_BUCKETS * part.line_length
     line[m] = 0
     value = np.zeros(m)
     return Scratch(
         np.empty(m + 1, np.int32),
-        code,
+        least,
+        np.abs(least),
         np.full(m, NO_MASS, np.int32),
         rough,
         line.astype(np.uint32),
@@ -91,8 +94,8 @@ def open_handle(h):
     )  # fmt: skip
     constraints = Constraints(i8_at(h[25]), i4_at(h[26]), f8_at(h[27]), f8_at(h[28]))
     scratch = Scratch(
-        i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), u4_at(h[32]), u4_at(h[33]), i4_at(h[34]),
-        f8_at(h[35]), u8_at(h[36]), i4_at(h[37]), i4_at(h[38]), u4_at(h[39]), u8_at(h[40]),
-        i4_at(h[41]), i4_at(h[42]), i4_at(h[43]),
+        i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), i4_at(h[32]), u4_at(h[33]), u4_at(h[34]),
+        i4_at(h[35]), f8_at(h[36]), u8_at(h[37]), i4_at(h[38]), i4_at(h[39]), u4_at(h[40]),
+        u8_at(h[41]), i4_at(h[42]), i4_at(h[43]), i4_at(h[44]),
     )  # fmt: skip
     return part, constraints, scratch
