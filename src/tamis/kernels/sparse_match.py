@@ -1,4 +1,4 @@
-"""Sparse boxes, matched: one event, or many one after another.
+"""Sparse boxes, matched: one event.
 
 An event
 
@@ -104,7 +104,7 @@ def add_span(spans, n, first, end):
 
 
 @kernel
-def find_spans(part, s, n_present):
+def find_groups(part, s, n_present):
     """Collect the spans of all groups the event leads to; returns how many, places and words."""
     mask = u64(part.layout[N_CELLS] - 1)
     n_places = add_span(s.place_span, np.int64(0), part.layout[FREE_FIRST], part.layout[FREE_END])
@@ -137,11 +137,27 @@ def find_spans(part, s, n_present):
                         n_words = add_span(
                             s.word_span, n_words, part.group[g + 2], part.group[g + 5]
                         )
-        for r in range(4 * part.root_start[a], 4 * part.root_start[a + 1], 4):
-            s.word_span[2 * n_words] = part.root[r]
-            s.word_span[2 * n_words + 1] = part.root[r + 1]
-            n_words += (part.root[r + 2] <= m) & (m <= part.root[r + 3])
     return n_places, n_words
+
+
+@inlined
+def find_rows(part, s, a, first, end, n_words):
+    """Add the words of those root rows of axis a, first to end, that the event touches."""
+    m = s.mass[a]
+    for r in range(4 * first, 4 * end, 4):
+        s.word_span[2 * n_words] = part.root[r]
+        s.word_span[2 * n_words + 1] = part.root[r + 1]
+        n_words += (part.root[r + 2] <= m) & (m <= part.root[r + 3])
+    return n_words
+
+
+@kernel
+def find_roots(part, s, n_present, n_words):
+    """Add the spans of all root words the event touches; returns how many spans there are."""
+    for i in range(n_present):
+        a = s.present[i]
+        n_words = find_rows(part, s, a, part.root_start[a], part.root_start[a + 1], n_words)
+    return n_words
 
 
 @inlined
@@ -306,15 +322,10 @@ def check_records(part, constraints, s, event, n, out, n_out):
     return n_out
 
 
-@inlined
-def match(part, constraints, s, event, out):
-    """Write the slots that match event: f8[C] (NaN = missing) to out: i4[P + 1]; returns how many.
-
-    Requires a value for every column in use. O(kinds + words + matches).
-    """
-    n_present = encode_event(part, s, event)
-    n_places, n_words = find_spans(part, s, n_present)
-    n_out = n_kept = place_span = np.int64(0)
+@kernel
+def take_spans(part, constraints, s, event, n_places, n_words, out, n_out):
+    """Append the slots that match of all spans to out; returns the new length."""
+    n_kept = place_span = np.int64(0)
     word_span, n_aimed = aim_words(part, s, np.int64(0), n_words)
     while place_span < n_places:
         place_span, n_kept = test_places(part, s, place_span, n_places)
@@ -331,7 +342,19 @@ def match(part, constraints, s, event, out):
         if n_kept > ROOM - 64 * CHUNK:
             n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
             n_kept = np.int64(0)
-    n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+    return check_records(part, constraints, s, event, n_kept, out, n_out)
+
+
+@inlined
+def match(part, constraints, s, event, out):
+    """Write the slots that match event: f8[C] (NaN = missing) to out: i4[P + 1]; returns how many.
+
+    Requires a value for every column in use. O(kinds + words + matches).
+    """
+    n_present = encode_event(part, s, event)
+    n_places, n_words = find_groups(part, s, n_present)
+    n_words = find_roots(part, s, n_present, n_words)
+    n_out = take_spans(part, constraints, s, event, n_places, n_words, out, np.int64(0))
     clear_event(part, s, n_present)
     return n_out
 
@@ -341,16 +364,3 @@ def match_one(handle, event, out):
     """match() through a handle."""
     part, constraints, scratch = open_handle(handle)
     return match(part, constraints, scratch, event, out)
-
-
-@kernel
-def match_some(handle, events, first, out, offsets):
-    """Match events: f8[E, C] from ``first`` on while out: i4[cap] has room for P + 1 slots.
-
-    Writes out[offsets[first]:] and offsets[first + 1:], offsets: i8[E + 1]; returns the next event.
-    """
-    e = first
-    while e < events.shape[0] and offsets[e] + handle[0] + 1 <= out.size:
-        offsets[e + 1] = offsets[e] + match_one(handle, events[e], out[offsets[e] :])
-        e += 1
-    return e
