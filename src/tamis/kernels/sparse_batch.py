@@ -25,11 +25,11 @@ from tamis.kernels.sparse_match import (
 )
 from tamis.kernels.sparse_scratch import Scratch, open_handle
 
-MAX_EVENTS = 512  # of a tile
+MAX_EVENTS = 256  # of a tile
 MIN_EVENTS = 16  # fewer are matched one after another
 N_STATE = 1 << 18  # numbers that the states of a tile may take
 N_HITS = 1 << 19  # found by a tile, more or less
-NEAR = 192  # words whose lines, tests and records are in the cache at once
+NEAR = 512  # words whose lines, tests and records are in the cache at once
 N_ARRAYS = 5  # of a state
 
 
