@@ -172,10 +172,13 @@ def _choose_lines(bounds, groups, count):
     n_slots = len(groups.of_slot)
     colour = np.empty(len(count), np.uint8)
     colour[np.argsort(-count)] = np.arange(len(count)) % 2
+    share = count / max(1, n_slots)
     tally = np.zeros(_tally_size(n_slots), np.int32)
     lines = np.zeros(n_slots, np.uint64)
     for i in range(N_LINE_ROUNDS):
-        is_last = i == N_LINE_ROUNDS - 1
+        is_last, n_known = i == N_LINE_ROUNDS - 1, 0 if i else len(count)
         step = 1 if is_last else max(1, n_slots // N_LINE_SAMPLE)
-        choose_lines(bounds, groups, colour[: 0 if i else None], tally, step, is_last, lines)
+        choose_lines(
+            bounds, groups, colour[:n_known], share[:n_known], tally, step, is_last, lines
+        )
     return lines

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, inlined
+from tamis.kernels.compiled import Array, kernel
 from tamis.kernels.memory import f8_at, i4_at, i8_at, u1_at, u4_at, u8_at
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_build import SparsePart
@@ -83,7 +83,7 @@ def handle_of(part: SparsePart, constraints: Constraints, scratch: Scratch) -> A
     return np.array([n_slots] + [array.ctypes.data for array in arrays], np.int64)
 
 
-@inlined
+@kernel
 def open_handle(h):
     """The part, constraints and scratch behind a handle, as pointers."""
     part = SparsePart(
