@@ -14,7 +14,7 @@ from numba import uint64 as u64
 
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.sparse_directory import mix
-from tamis.kernels.sparse_groups import CHECK_NS, MAX_SCAN, N_BUCKETS, SCAN_NS, WORD_NS
+from tamis.kernels.sparse_groups import CHECK_NS, MAX_SCAN, N_BUCKETS, POINT, SCAN_NS, WORD_NS
 
 MAX_PICK = 6  # constraints of a slot that may become lines
 NO_LINES = 0  # key of a slot that is scanned
@@ -134,17 +134,19 @@ def choose_lines(bounds, groups, colour, share, tally, step, is_last, lines):
 
 
 @kernel
-def enter_roots(bounds, lines, count, n_groups, group_of_slot, root_of_axis, first):
+def enter_roots(bounds, groups, lines, count, n_groups, root_of_axis, first):
     """Give each slot at the root the group of the rarest axis of its lines; return n_groups.
 
-    Writes group_of_slot, root_of_axis: i4[M + 1] (the group of an axis, -1 = none; of slots
-    without lines at M) and first: u2[P], the mass of the low on that axis. O(P).
+    Writes groups.of_slot, root_of_axis: i4[M + 1] (the group of an axis, -1 = none; of slots
+    without lines at M) and first: u2[P], the mass of the low on that axis, or of the leader of
+    slots that have one. O(P).
     """
+    lead, group_of_slot = groups.lead, groups.of_slot
     start, axis, mass = bounds.start, bounds.axis, bounds.mass
     n_axes = count.size
     root_of_axis[:] = -1
     for slot in range(lines.size):
-        first[slot] = 0
+        first[slot] = mass[lead[slot, 1], 0] if lead[slot, 0] > POINT else 0
         if group_of_slot[slot] >= 0:
             continue
         best = n_axes

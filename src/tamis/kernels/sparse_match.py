@@ -32,7 +32,7 @@ from tamis.kernels.sparse_build import (
     TEST_SECOND,
 )
 from tamis.kernels.sparse_directory import find
-from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT
+from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT, quarter_of
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
 from tamis.kernels.sparse_words import BUCKET_SHIFT
 
@@ -115,9 +115,11 @@ def find_groups(part, s, n_present):
         for kind in range(part.kind_start[a], part.kind_start[a + 1]):
             kind_type = part.kind[5 * kind]
             x0 = x1 = y0 = y1 = 0
+            quarter = 3
             if kind_type != POINT:
                 x1 = m >> (16 - part.kind[5 * kind + 2])
                 x0 = max(0, x1 - 1)
+                quarter = quarter_of(m, part.kind[5 * kind + 2])
             if kind_type == PAIR:
                 y1 = s.mass[part.kind[5 * kind + 3]]
                 if y1 == NO_MASS:
@@ -129,13 +131,15 @@ def find_groups(part, s, n_present):
                     key = s.value_bits[a] if kind_type == POINT else (u64(x) << u64(16)) | u64(y)
                     h = find(part.cell_kind, part.cell_key, mask, kind, key)
                     if part.cell_kind[h] >= 0:
-                        g = 3 * part.cell_group[h]
-                        first, end = part.group[g], part.group[g + 1]
+                        g = 6 * part.cell_group[h]
+                        first, end = part.group[g], part.group[g + quarter + 1]
+                        if x < x1:
+                            first, end = part.group[g + quarter], part.group[g + 4]
                         n_places = add_span(s.place_span, n_places, first, end)
                         for place in range(first, min(end, first + SOON), TESTS_A_LINE):
                             prefetch_at(part.test, u64(place))
                         n_words = add_span(
-                            s.word_span, n_words, part.group[g + 2], part.group[g + 5]
+                            s.word_span, n_words, part.group[g + 5], part.group[g + 11]
                         )
     return n_places, n_words
 
