@@ -83,9 +83,7 @@ def build(constraints: Constraints) -> SparsePart:
     directory, kinds, groups = _group_slots(bounds, low, lead)
     lines = _choose_lines(bounds, groups, count)
     root_of_axis, first = np.empty(n_axes + 1, np.int32), np.empty(len(lines), np.uint16)
-    n_groups = enter_roots(
-        bounds, groups, lines, count, len(groups.size), root_of_axis, first
-    )
+    n_groups = enter_roots(bounds, groups, lines, count, len(groups.size), root_of_axis, first)
     is_live = np.ones(len(lines), bool)
     is_live[np.repeat(np.arange(len(lines)), np.diff(start))[low > high]] = False
     order = np.lexsort((first, lines, groups.of_slot))
@@ -179,7 +177,5 @@ def _choose_lines(bounds, groups, count):
     for i in range(N_LINE_ROUNDS):
         is_last, n_known = i == N_LINE_ROUNDS - 1, 0 if i else len(count)
         step = 1 if is_last else max(1, n_slots // N_LINE_SAMPLE)
-        choose_lines(
-            bounds, groups, colour[:n_known], share[:n_known], tally, step, is_last, lines
-        )
+        choose_lines(bounds, groups, colour[:n_known], share[:n_known], tally, step, is_last, lines)
     return lines

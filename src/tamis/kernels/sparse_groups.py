@@ -8,8 +8,9 @@ pair    two narrow constraints: axes and 2-d cell of their lows; four probes
 root    none selective enough: see sparse_lines
 
 Cells are of equal mass, 2**level on an axis, and no narrower than the interval: so its low is in
-the event's cell or in the one before, there in no quarter before the event's. A *kind* is a type with its axes and levels; every kind
-costs an event its probes, so a slot prefers kinds that many others use.
+the event's cell, or in the one before and there in no quarter before the event's. A *kind* is a
+type with its axes and levels; every kind costs an event its probes, so a slot prefers kinds that
+many others use.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ An event
 3. ANDs three lines a word and lists the places whose bits are left;
 4. decides about places by test, record and, on a tie, exact bounds.
 
-Each step is a loop of its own without branches on data in memory, so that cache misses overlap.
+Each step is a loop of its own without branches on data in memory, and asks for what the next one
+reads, so that cache misses overlap with each other and with the work.
 """
 
 from __future__ import annotations
