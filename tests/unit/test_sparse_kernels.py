@@ -15,6 +15,7 @@ from tamis.index.blocks import NO_ROWS
 from tamis.index.sparse_block import SparseBlock
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_axes import MAX_EXACT
+from tamis.kernels.sparse_batch import MAX_EVENTS, N_HITS
 from tamis.kernels.sparse_build import build
 from tamis.kernels.sparse_groups import CELL, MAX_SCAN, PAIR, POINT
 from tamis.kernels.sparse_match import match
@@ -161,6 +162,22 @@ def test_narrow_boxes_make_cells_and_pairs():
         assert n_matches > 5
 
 
+def test_cells_at_the_borders_of_their_quarters():
+    rng = np.random.default_rng(12)
+    low = np.column_stack([rng.integers(0, 4096, 30_000) / 4096, rng.random((30_000, 2)) / 2])
+    width = np.array([1 / 256, 0.5, 0.5])
+    for wide in (False, True):  # cells, and pairs
+        low[:, 1] = rng.integers(0, 4096, 30_000) / 4096 if wide else low[:, 1]
+        width[1] = 1 / 32 if wide else 0.5
+        constraints = constraints_of(low, low + width)
+        events = np.column_stack([rng.integers(0, 4200, (80, 2)) / 4096, np.full(80, 0.5)])
+        events[:20, :2] = low[:20, :2]
+        events[20:40, :2] = low[:20, :2] + width[:2]
+        block, n_matches = check(constraints, events)
+        assert (PAIR if wide else CELL) in block.arrays()["kind"][::5]
+        assert n_matches > 40
+
+
 def test_points_with_many_codes():
     rng = np.random.default_rng(3)
     codes = rng.zipf(1.3, 60_000).astype(float) % (2 * MAX_EXACT)
@@ -216,6 +233,16 @@ def test_thousands_of_columns():
     block, n_matches = check(constraints, events)
     assert len(block.arrays()["columns"]) > 4000
     assert n_matches > 100
+
+
+def test_words_are_shared_among_thousands_of_columns():
+    rng = np.random.default_rng(11)
+    columns = some_of(rng, 20_000, 1000, 4)
+    low = rng.random(columns.shape) * 0.5
+    constraints = regular(columns, low, low + 0.5)
+    block, n_matches = check(constraints, rng.random((20, 1000)))
+    assert len(block.arrays()["word"]) // 4 < 20_000 // 4
+    assert n_matches > 1000
 
 
 def test_more_constraints_than_a_record_holds():
@@ -332,6 +359,29 @@ def test_batch_stops_when_out_is_full():
     out = np.empty(block.n_slots + 4, np.int32)
     assert block.candidates_many(events, 5, out, offsets) > 5
     assert np.array_equal(np.sort(out[3 : offsets[6]]), expected(constraints, events[5]))
+
+
+def test_batch_of_several_tiles():
+    rng = np.random.default_rng(13)
+    low = rng.random((4000, 4)) * 0.5
+    constraints = regular(some_of(rng, 4000, 9, 4), low, low + 0.5)
+    events = rng.random((2 * MAX_EVENTS + 20, 9))
+    events[rng.random(events.shape) < 0.1] = nan
+    assert check(constraints, events)[1] > 10_000
+
+
+def test_tile_that_finds_more_than_it_holds():
+    n = N_HITS // 20
+    rng = np.random.default_rng(14)
+    low = -rng.random((n, 3))
+    constraints = constraints_of(low, low + 2.0)
+    block, events = SparseBlock.build(constraints), np.tile(rng.random((4, 3)) / 2, (10, 1))
+    out, offsets = np.empty(41 * (n + 1), np.int32), np.zeros(41, np.int64)
+    assert block.candidates_many(events, 0, out, offsets) == len(events)
+    assert offsets[-1] > N_HITS + n
+    for e in range(len(events)):
+        slots = np.sort(out[offsets[e] : offsets[e + 1]])
+        assert np.array_equal(slots, expected(constraints, events[e]))
 
 
 def check_plain():

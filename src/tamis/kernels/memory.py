@@ -8,6 +8,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from tamis.kernels.compiled import IS_COMPILED
+
 
 @intrinsic
 def prefetch(typingctx, array, index):
@@ -23,6 +25,28 @@ def prefetch(typingctx, array, index):
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), codegen
+
+
+@intrinsic
+def _prefetch_at(typingctx, pointer, index):
+    def codegen(context, builder, signature, args):
+        byte_pointer, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        line = builder.bitcast(builder.gep(args[0], [args[1]]), byte_pointer)
+        builder.call(function, [line, i32(0), i32(2), i32(1)])  # read, second level, data
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.uint64), codegen
+
+
+def _prefetch_nothing(pointer, index):
+    """Without the compiler there is nothing to ask for."""
+
+
+# Ask for the cache line of pointer[index] (u8, unchecked) in the second-level cache; never faults.
+# More of these can be under way at once than loads, or prefetches to the first level.
+prefetch_at = _prefetch_at if IS_COMPILED else _prefetch_nothing
 
 
 def _pointer_to(kind):

@@ -43,16 +43,21 @@ def code_bits(n_axes):
 
 
 @inlined
-def locate(edge, jump, jump_map, a, first, last, jump_first, exact, x):
-    """Code and mass of x, not NaN, on axis a, whose edges are rows first to last.
-
-    A jump into a uniform grid, then a binary search among the edges of one cell.
-    """
+def jump_cell(jump_map, a, x):
+    """The cell of x, not NaN, in the uniform grid over the edges of axis a."""
     # max(0.0, NaN) is 0.0: an infinite x on an axis of one edge, whose grid is all one cell.
     place = min(
         jump_map[3 * a + 2] - 1.0, max(0.0, (0.5 * x - jump_map[3 * a]) * jump_map[3 * a + 1])
     )
-    cell = jump_first + np.int64(place)
+    return np.int32(place)
+
+
+@inlined
+def locate(edge, jump, cell, first, last, exact, x):
+    """Code and mass of x, not NaN, on an axis whose edges are rows first to last.
+
+    A binary search among the edges of the cell of x: i4, its entry in jump.
+    """
     at, end = first + jump[cell], first + jump[cell + 1]
     while at < end:
         middle = (at + end) >> 1
@@ -90,7 +95,8 @@ def encode_bounds(axes, axis, low, high, code, mass):
         first, last = edge_start[a], edge_start[a + 1]
         for side in range(2):
             x = high[k] if side else low[k]
-            c, m = locate(edge, jump, jump_map, a, first, last, jump_start[a], is_exact[a], x)
+            cell = jump_start[a] + jump_cell(jump_map, a, x)
+            c, m = locate(edge, jump, cell, first, last, is_exact[a], x)
             code[k, side], mass[k, side] = c >> shift[a], m
 
 

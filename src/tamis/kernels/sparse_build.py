@@ -58,7 +58,7 @@ class SparsePart(NamedTuple):
     cell_kind: Array  # i4[D], see sparse_directory
     cell_key: Array  # u8[D]
     cell_group: Array  # i4[D]
-    group: Array  # i4[3(G + 1)]: first place, end of the places to scan, first word
+    group: Array  # i4[6(G + 1)]: first place, fences, end of the places to scan, first word
     root_start: Array  # i4[M + 1], see sparse_words
     root: Array  # i4[4R]: first word, word after the last, least and greatest mass
     line_start: Array  # i8[M + 1]
@@ -82,19 +82,18 @@ def build(constraints: Constraints) -> SparsePart:
     bounds, lead = _lead_slots(start, axis, low, high, count, axes)
     directory, kinds, groups = _group_slots(bounds, low, lead)
     lines = _choose_lines(bounds, groups, count)
-    group_of_slot, n_groups = groups.of_slot, len(groups.size)
     root_of_axis, first = np.empty(n_axes + 1, np.int32), np.empty(len(lines), np.uint16)
-    n_groups = enter_roots(bounds, lines, count, n_groups, group_of_slot, root_of_axis, first)
+    n_groups = enter_roots(bounds, groups, lines, count, len(groups.size), root_of_axis, first)
     is_live = np.ones(len(lines), bool)
     is_live[np.repeat(np.arange(len(lines)), np.diff(start))[low > high]] = False
-    order = np.lexsort((first, lines, group_of_slot))
+    order = np.lexsort((first, lines, groups.of_slot))
     slot_of_place = order[is_live[order]].astype(np.int32)
-    words, group = build_words(bounds, slot_of_place, group_of_slot, lines, n_groups, n_axes)
+    words, group = build_words(slot_of_place, groups, lines, first, n_groups, n_axes)
     words, root_start, root = sort_root_words(bounds, slot_of_place, words, group, root_of_axis)
     line_parts = build_lines(bounds, slot_of_place, words, n_axes)
     test, record = build_records(bounds, slot_of_place, lead, lines, n_axes)
     free = root_of_axis[n_axes]
-    unconstrained = (group[free, 0], group[free, 1]) if free >= 0 else (0, 0)
+    unconstrained = (group[free, 0], group[free, 4]) if free >= 0 else (0, 0)
     sizes = (n_axes, len(directory.kind), record.shape[1])
     bits = (*test_layout(n_axes), *record_layout(n_axes))
     layout = np.array([*bits, *unconstrained, *sizes], np.int64)
@@ -172,10 +171,11 @@ def _choose_lines(bounds, groups, count):
     n_slots = len(groups.of_slot)
     colour = np.empty(len(count), np.uint8)
     colour[np.argsort(-count)] = np.arange(len(count)) % 2
+    share = count / max(1, n_slots)
     tally = np.zeros(_tally_size(n_slots), np.int32)
     lines = np.zeros(n_slots, np.uint64)
     for i in range(N_LINE_ROUNDS):
-        is_last = i == N_LINE_ROUNDS - 1
+        is_last, n_known = i == N_LINE_ROUNDS - 1, 0 if i else len(count)
         step = 1 if is_last else max(1, n_slots // N_LINE_SAMPLE)
-        choose_lines(bounds, groups, colour[: 0 if i else None], tally, step, is_last, lines)
+        choose_lines(bounds, groups, colour[:n_known], share[:n_known], tally, step, is_last, lines)
     return lines

@@ -8,8 +8,9 @@ pair    two narrow constraints: axes and 2-d cell of their lows; four probes
 root    none selective enough: see sparse_lines
 
 Cells are of equal mass, 2**level on an axis, and no narrower than the interval: so its low is in
-the event's cell or in the one before. A *kind* is a type with its axes and levels; every kind
-costs an event its probes, so a slot prefers kinds that many others use.
+the event's cell, or in the one before and there in no quarter before the event's. A *kind* is a
+type with its axes and levels; every kind costs an event its probes, so a slot prefers kinds that
+many others use.
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ def level_of(mass, k):
     while level < MAX_LEVEL and width <= 65536 >> (level + 1):
         level += 1
     return level
+
+
+@inlined
+def quarter_of(mass, level):
+    """The quarter, 0 to 3, of its cell of a level that a mass is in."""
+    return (mass >> (14 - level)) & 3
 
 
 @inlined

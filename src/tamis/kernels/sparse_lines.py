@@ -7,15 +7,25 @@ word costs an event the same however few slots it holds.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64 as u64
 
-from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.sparse_directory import mix
-from tamis.kernels.sparse_groups import CHECK_NS, MAX_SCAN, N_BUCKETS, SCAN_NS, WORD_NS
+from tamis.kernels.sparse_groups import CHECK_NS, MAX_SCAN, N_BUCKETS, POINT, SCAN_NS, WORD_NS
 
 MAX_PICK = 6  # constraints of a slot that may become lines
 NO_LINES = 0  # key of a slot that is scanned
+
+
+class FirstRound(NamedTuple):
+    """What the first choice of lines goes by, while nobody has chosen; see choose_lines."""
+
+    n_slots: float  # of the group
+    share: Array  # f8[M]
+    colour: Array  # u1[M]
 
 
 @inlined
@@ -30,9 +40,12 @@ def axis_of_key(key, x):
     return np.int64((key >> u64(32 - 16 * x)) & u64(0xFFFF)) - 1
 
 
-@inlined
+@kernel
 def pick_axes(bounds, lead, slot, pick, chance):
-    """The axes a slot could use, ascending, with the share of events that touch its bit."""
+    """The axes a slot could use, ascending, with the share of events that touch its bit.
+
+    Writes pick: i8[MAX_PICK] and chance: f8[MAX_PICK]; returns how many.
+    """
     n = 0
     for q in range(bounds.start[slot], bounds.start[slot + 1]):
         k = bounds.order[q]
@@ -48,11 +61,12 @@ def pick_axes(bounds, lead, slot, pick, chance):
     return n
 
 
-@inlined
-def best_lines(n, pick, chance, salt, tally, colour, limit):
+@kernel
+def best_lines(n, pick, chance, salt, tally, first, limit):
     """The cheapest lines of a slot below a cost ``limit``: key and entry of tally, -1 if none.
 
-    ``colour``: u1[M]; lines of more than one colour cost more, unless it is empty.
+    ``first``: a FirstRound; lines of more than one colour cost more then, and at least as many
+    slots as may be expected are taken to use them. Its share is empty in later rounds.
     """
     mask = u64(tally.size - 1)
     best, best_key, best_at = limit, u64(NO_LINES), np.int64(-1)
@@ -67,34 +81,43 @@ def best_lines(n, pick, chance, salt, tally, colour, limit):
                 if z > y:
                     c, touched = pick[z], touched * chance[z]
                 cost = CHECK_NS * touched + WORD_NS / 64
-                if colour.size and c >= 0:
-                    if colour[pick[x]] != colour[b] or colour[b] != colour[c]:
-                        cost += 1.0
+                n_others = 0.0
+                if first.share.size:
+                    n_others = first.n_slots * first.share[pick[x]]
+                    n_others *= first.share[b] if b >= 0 else 1.0
+                    n_others *= first.share[c] if c >= 0 else 1.0
+                    if n > 4 and c >= 0:
+                        if first.colour[pick[x]] != first.colour[b] or (
+                            first.colour[b] != first.colour[c]
+                        ):
+                            cost += 1.0
                 if cost >= best:
                     continue
                 key = key_of_lines(pick[x], b, c)
                 at = np.int64(mix(key ^ salt) & mask)
-                cost += WORD_NS * 0.75 / (tally[at] + 1)
+                cost += WORD_NS * 0.75 / (max(n_others, np.float64(tally[at])) + 1.0)
                 if cost < best:
                     best, best_key, best_at = cost, key, at
     return best_key, best_at
 
 
 @kernel
-def choose_lines(bounds, groups, colour, tally, step, is_last, lines):
+def choose_lines(bounds, groups, colour, share, tally, step, is_last, lines):
     """Choose the lines of every ``step``-th slot: lines: u8[P], keys as of key_of_lines.
 
     A round of a local search on ``tally``: i4[T], the number of slots by group and lines, by hash
     and so a little too high. The last round leaves it as it is. ``colour``: u1[M], for the first
     round, 0 or 1: any five axes have three of one colour, so slots with different axes agree on
-    far fewer triples if they keep to one colour (Turan). Empty in later rounds. O(P).
+    far fewer triples if they keep to one colour (Turan). ``share``: f8[M] of the slots that
+    constrain an axis: where axes are so many that hardly two slots share three of them, slots
+    must begin with one or two. Both are empty in later rounds. O(P).
     """
     lead, group_of_slot, group_size = groups.lead, groups.of_slot, groups.size
-    no_colour = colour[:0]
     pick, chance = np.zeros(MAX_PICK, np.int64), np.zeros(MAX_PICK)
     for slot in range(0, lines.size, step):
         group = np.int64(group_of_slot[slot])
-        if group >= 0 and group_size[group] <= MAX_SCAN:
+        size = group_size[group] if group >= 0 else np.int64(lines.size)
+        if group >= 0 and size <= MAX_SCAN:
             continue
         n = pick_axes(bounds, lead, slot, pick, chance)
         if n == 0:
@@ -103,25 +126,27 @@ def choose_lines(bounds, groups, colour, tally, step, is_last, lines):
         if lines[slot] != u64(NO_LINES) and not is_last:
             tally[mix(lines[slot] ^ salt) & u64(tally.size - 1)] -= step
         # Never scanned in the first round: without words nobody would begin one.
-        limit = SCAN_NS if group >= 0 and colour.size == 0 else 1e30
-        hue = colour if n > 4 else no_colour
-        lines[slot], at = best_lines(n, pick, chance, salt, tally, hue, limit)
+        limit = SCAN_NS if group >= 0 and share.size == 0 else 1e30
+        first = FirstRound(np.float64(size), share, colour)
+        lines[slot], at = best_lines(n, pick, chance, salt, tally, first, limit)
         if at >= 0 and not is_last:
             tally[at] += step
 
 
 @kernel
-def enter_roots(bounds, lines, count, n_groups, group_of_slot, root_of_axis, first):
+def enter_roots(bounds, groups, lines, count, n_groups, root_of_axis, first):
     """Give each slot at the root the group of the rarest axis of its lines; return n_groups.
 
-    Writes group_of_slot, root_of_axis: i4[M + 1] (the group of an axis, -1 = none; of slots
-    without lines at M) and first: u2[P], the mass of the low on that axis. O(P).
+    Writes groups.of_slot, root_of_axis: i4[M + 1] (the group of an axis, -1 = none; of slots
+    without lines at M) and first: u2[P], the mass of the low on that axis, or of the leader of
+    slots that have one. O(P).
     """
+    lead, group_of_slot = groups.lead, groups.of_slot
     start, axis, mass = bounds.start, bounds.axis, bounds.mass
     n_axes = count.size
     root_of_axis[:] = -1
     for slot in range(lines.size):
-        first[slot] = 0
+        first[slot] = mass[lead[slot, 1], 0] if lead[slot, 0] > POINT else 0
         if group_of_slot[slot] >= 0:
             continue
         best = n_axes

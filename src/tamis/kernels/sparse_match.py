@@ -1,4 +1,4 @@
-"""Sparse boxes, matched: one event, or many one after another.
+"""Sparse boxes, matched: one event.
 
 An event
 
@@ -8,7 +8,8 @@ An event
 3. ANDs three lines a word and lists the places whose bits are left;
 4. decides about places by test, record and, on a tie, exact bounds.
 
-Each step is a loop of its own without branches on data in memory, so that cache misses overlap.
+Each step is a loop of its own without branches on data in memory, and asks for what the next one
+reads, so that cache misses overlap with each other and with the work.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import numpy as np
 from numba import uint64 as u64
 
 from tamis.kernels.compiled import inlined, kernel
-from tamis.kernels.sparse_axes import locate
+from tamis.kernels.memory import prefetch_at
+from tamis.kernels.sparse_axes import jump_cell, locate
 from tamis.kernels.sparse_build import (
     AXIS_BITS,
     CODE_BITS,
@@ -31,11 +33,12 @@ from tamis.kernels.sparse_build import (
     TEST_SECOND,
 )
 from tamis.kernels.sparse_directory import find
-from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT
+from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT, quarter_of
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
 from tamis.kernels.sparse_words import BUCKET_SHIFT
 
-AT_ONCE = 1024  # records fetched before they are checked
+TESTS_A_LINE = 16  # of the cache
+SOON = 8 * TESTS_A_LINE  # places of a span whose tests are asked for at once
 
 
 @inlined
@@ -61,16 +64,26 @@ def encode_event(part, s, event):
         x = event[u64(part.columns[a])]
         s.present[n] = a
         n += x == x
+    for i in range(n):  # three loops: the misses of all axes overlap
+        a = s.present[i]
+        x = event[u64(part.columns[a])]
+        s.value[a] = x + 0.0  # -0.0 is 0.0
+        cell = part.jump_start[a] + jump_cell(part.jump_map, a, x)
+        s.cell[a] = cell
+        prefetch_at(part.jump, u64(cell))
+    for i in range(n):
+        a = s.present[i]
+        prefetch_at(part.edge, u64(4 * (part.edge_start[a] + part.jump[s.cell[a]])))
     drop = 16 - part.layout[TEST_BITS]
     for i in range(n):
         a = s.present[i]
-        x = event[u64(part.columns[a])]
         code, mass = locate(
-            part.edge, part.jump, part.jump_map, a, part.edge_start[a], part.edge_start[a + 1],
-            part.jump_start[a], part.is_exact[a], x,
+            part.edge, part.jump, s.cell[a], part.edge_start[a], part.edge_start[a + 1],
+            part.is_exact[a], s.value[a],
         )  # fmt: skip
-        s.code[a], s.mass[a], s.rough[a] = code >> part.shift[a], mass, mass >> drop
-        s.value[a] = x + 0.0  # -0.0 is 0.0
+        code = 2 * (code >> part.shift[a])
+        s.least[a], s.most[a] = code - part.ties[a], code + part.ties[a]
+        s.mass[a], s.rough[a] = mass, mass >> drop
         s.line[a] = part.line_start[a] + (mass >> BUCKET_SHIFT) * part.line_length[a]
     return n
 
@@ -80,7 +93,7 @@ def clear_event(part, s, n_present):
     """Make all values missing again."""
     for i in range(n_present):
         a = s.present[i]
-        s.code[a], s.mass[a], s.rough[a] = NOTHING, NO_MASS, NOTHING
+        s.least[a], s.most[a], s.mass[a], s.rough[a] = NOTHING, NOTHING, NO_MASS, NOTHING
         s.line[a] = part.line_start[a] + N_BUCKETS * part.line_length[a]
 
 
@@ -92,7 +105,7 @@ def add_span(spans, n, first, end):
 
 
 @kernel
-def find_spans(part, s, n_present):
+def find_groups(part, s, n_present):
     """Collect the spans of all groups the event leads to; returns how many, places and words."""
     mask = u64(part.layout[N_CELLS] - 1)
     n_places = add_span(s.place_span, np.int64(0), part.layout[FREE_FIRST], part.layout[FREE_END])
@@ -103,9 +116,11 @@ def find_spans(part, s, n_present):
         for kind in range(part.kind_start[a], part.kind_start[a + 1]):
             kind_type = part.kind[5 * kind]
             x0 = x1 = y0 = y1 = 0
+            quarter = 3
             if kind_type != POINT:
                 x1 = m >> (16 - part.kind[5 * kind + 2])
                 x0 = max(0, x1 - 1)
+                quarter = quarter_of(m, part.kind[5 * kind + 2])
             if kind_type == PAIR:
                 y1 = s.mass[part.kind[5 * kind + 3]]
                 if y1 == NO_MASS:
@@ -117,18 +132,37 @@ def find_spans(part, s, n_present):
                     key = s.value_bits[a] if kind_type == POINT else (u64(x) << u64(16)) | u64(y)
                     h = find(part.cell_kind, part.cell_key, mask, kind, key)
                     if part.cell_kind[h] >= 0:
-                        g = 3 * part.cell_group[h]
-                        n_places = add_span(
-                            s.place_span, n_places, part.group[g], part.group[g + 1]
-                        )
+                        g = 6 * part.cell_group[h]
+                        first, end = part.group[g], part.group[g + quarter + 1]
+                        if x < x1:
+                            first, end = part.group[g + quarter], part.group[g + 4]
+                        n_places = add_span(s.place_span, n_places, first, end)
+                        for place in range(first, min(end, first + SOON), TESTS_A_LINE):
+                            prefetch_at(part.test, u64(place))
                         n_words = add_span(
-                            s.word_span, n_words, part.group[g + 2], part.group[g + 5]
+                            s.word_span, n_words, part.group[g + 5], part.group[g + 11]
                         )
-        for r in range(4 * part.root_start[a], 4 * part.root_start[a + 1], 4):
-            s.word_span[2 * n_words] = part.root[r]
-            s.word_span[2 * n_words + 1] = part.root[r + 1]
-            n_words += (part.root[r + 2] <= m) & (m <= part.root[r + 3])
     return n_places, n_words
+
+
+@inlined
+def find_rows(part, s, a, first, end, n_words):
+    """Add the words of those root rows of axis a, first to end, that the event touches."""
+    m = s.mass[a]
+    for r in range(4 * first, 4 * end, 4):
+        s.word_span[2 * n_words] = part.root[r]
+        s.word_span[2 * n_words + 1] = part.root[r + 1]
+        n_words += (part.root[r + 2] <= m) & (m <= part.root[r + 3])
+    return n_words
+
+
+@kernel
+def find_roots(part, s, n_present, n_words):
+    """Add the spans of all root words the event touches; returns how many spans there are."""
+    for i in range(n_present):
+        a = s.present[i]
+        n_words = find_rows(part, s, a, part.root_start[a], part.root_start[a + 1], n_words)
+    return n_words
 
 
 @inlined
@@ -171,17 +205,48 @@ def test_places(part, s, span, n_spans):
     return span, n
 
 
-@inlined
-def list_bits(s, n_words, n):
-    """Append the places of all bits of the words left to the n candidates; returns how many.
+@kernel
+def aim_words(part, s, span, n_spans):
+    """Ask for the lines of the next words; returns the next span and how many words.
 
-    Four a word are written blindly, for most words have no more.
+    Writes s.aim, three indices into the lines a word, and s.aimed, the places of their bits 0.
     """
-    m = u64(n)
-    for i in range(n_words):
+    shift = np.uint32(part.layout[AXIS_BITS])
+    mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
+    n = np.int64(0)
+    while span < n_spans and n < CHUNK:
+        word = s.word_span[2 * span]
+        end = min(s.word_span[2 * span + 1], word + CHUNK - n)
+        s.word_span[2 * span] = end
+        span += end == s.word_span[2 * span + 1]
+        for w in range(4 * word, 4 * end, 4):
+            for x in range(3):
+                item = part.word[w + x]
+                at = s.line[item & mask] + (item >> shift)
+                s.aim[4 * n + x] = at
+                prefetch_at(part.lines, u64(at))
+            s.aim[4 * n + 3] = part.word[w + 3]
+            n += 1
+    return span, n
+
+
+@kernel
+def take_words(part, s, n):
+    """AND the lines of the n words aimed at; list the places of the bits left in s.candidate.
+
+    Returns how many. Asks for their tests.
+    """
+    left = 0
+    for i in range(0, 4 * n, 4):
+        bits = part.lines[s.aim[i]] & part.lines[s.aim[i + 1]] & part.lines[s.aim[i + 2]]
+        s.bits[left] = bits
+        s.base[left] = s.aim[i + 3]
+        left += bits != u64(0)
+    m = u64(0)
+    for i in range(left):
         word, place = s.bits[i], s.base[i]
         end = m + popcount(word)
-        for k in range(4):
+        for k in range(4):  # blindly, for most words have no more
             s.candidate[m + u64(k)] = place + np.int32(lowest_bit(word))
             word &= word - u64(1)
         m += u64(4)
@@ -190,51 +255,36 @@ def list_bits(s, n_words, n):
             word &= word - u64(1)
             m += u64(1)
         m = end
-    return np.int64(m)
-
-
-@kernel
-def take_words(part, s, span, n_spans):
-    """Fill s.candidate from the spans of words; returns the next span and how many."""
-    n = np.int64(0)
-    shift = np.uint32(part.layout[AXIS_BITS])
-    mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
-    while span < n_spans and n <= ROOM - 64 * CHUNK:
-        left = 0
-        while span < n_spans and left < CHUNK:
-            word = s.word_span[2 * span]
-            end = min(s.word_span[2 * span + 1], word + CHUNK - left)
-            s.word_span[2 * span] = end
-            span += end == s.word_span[2 * span + 1]
-            for w in range(4 * word, 4 * end, 4):
-                one, two, three = part.word[w], part.word[w + 1], part.word[w + 2]
-                bits = (
-                    part.lines[s.line[one & mask] + (one >> shift)]
-                    & part.lines[s.line[two & mask] + (two >> shift)]
-                    & part.lines[s.line[three & mask] + (three >> shift)]
-                )
-                s.bits[left] = bits
-                s.base[left] = part.word[w + 3]
-                left += bits != u64(0)
-        n = list_bits(s, left, n)
-    return span, n
+    n_found = np.int64(m)
+    for i in range(n_found):
+        prefetch_at(part.test, u64(s.candidate[i]))
+    return n_found
 
 
 @kernel
 def test_candidates(part, s, n, n_kept):
     """Append those of the n candidates whose test holds to s.kept; returns the new length."""
-    for i in range(n):
-        s.tested[i] = part.test[s.candidate[i]]
     low_at, width_at, axis_mask, mask = test_masks(part.layout)
     second = np.uint32(part.layout[TEST_SECOND])
     for i in range(n):
-        one = s.tested[i]
+        place = s.candidate[i]
+        one = part.test[place]
         two = np.uint32(one >> second)
-        s.kept[n_kept] = s.candidate[i]
+        s.kept[n_kept] = place
         n_kept += passes(s.rough, one, low_at, width_at, axis_mask, mask) & passes(
             s.rough, two, low_at, width_at, axis_mask, mask
         )
     return n_kept
+
+
+@inlined
+def ask_for_records(part, s, first, end):
+    """Ask for the records of the kept places from first to end."""
+    n_fields = part.layout[N_FIELDS]
+    for i in range(first, end):
+        at = n_fields * s.kept[i]
+        prefetch_at(part.record, u64(at))
+        prefetch_at(part.record, u64(at + n_fields - 1))
 
 
 @inlined
@@ -253,35 +303,51 @@ def holds(constraints, event, slot):
 def check_records(part, constraints, s, event, n, out, n_out):
     """Append the slots of the n kept places that match to out; returns the new length."""
     n_fields = part.layout[N_FIELDS]
-    low_at = np.uint32(part.layout[AXIS_BITS])
-    width_at = np.uint32(part.layout[AXIS_BITS] + part.layout[CODE_BITS])
     axis_mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
-    mask = np.uint32((1 << part.layout[CODE_BITS]) - 1)
-    touched, n_ties = np.uint32(0), 0
-    for first in range(0, n, AT_ONCE):
-        last = min(n, first + AT_ONCE)
-        for i in range(first, last):  # fetch records first: these misses overlap, later ones not
-            at = n_fields * s.kept[i]
-            touched ^= part.record[at] ^ part.record[at + n_fields - 1]
-        s.tested[0] = touched
-        for i in range(first, last):
-            at = n_fields * s.kept[i]
-            margin = certain = np.int64(1)  # least distance from a bound; less one if it may tie
-            for x in range(at + 1, at + n_fields):
-                item = part.record[x]
-                a = item & axis_mask
-                above = np.int64(s.code[a]) - np.int64((item >> low_at) & mask)
-                least = min(above, np.int64((item >> width_at) & mask) - above)
-                margin = min(margin, least)
-                certain = min(certain, least - np.int64(part.ties[a]))
-            out[u64(n_out)] = part.record[at]
-            n_out += certain >= 0
-            s.kept[n_ties] = part.record[at]
-            n_ties += (margin >= 0) & (certain < 0)
+    low_at = np.uint32(part.layout[AXIS_BITS] - 1)  # codes are taken twofold
+    width_at = np.uint32(part.layout[AXIS_BITS] + part.layout[CODE_BITS] - 1)
+    mask = np.uint32(2 * ((1 << part.layout[CODE_BITS]) - 1))
+    n_ties = 0
+    for i in range(n):
+        at = n_fields * s.kept[i]
+        margin = np.int32(0)  # least distance from a bound, twofold, less one where it may tie
+        for x in range(at + 1, at + n_fields):
+            item = part.record[x]
+            a = item & axis_mask
+            low = np.int32((item >> low_at) & mask)
+            high = np.int32(low + np.int32((item >> width_at) & mask))
+            margin = min(margin, np.int32(s.least[a] - low), np.int32(high - s.most[a]))
+        out[u64(n_out)] = part.record[at]
+        n_out += margin == 0
+        s.kept[n_ties] = part.record[at]
+        n_ties += margin == -1
     for i in range(n_ties):
         out[u64(n_out)] = s.kept[i]
         n_out += holds(constraints, event, s.kept[i])
     return n_out
+
+
+@kernel
+def take_spans(part, constraints, s, event, n_places, n_words, out, n_out):
+    """Append the slots that match of all spans to out; returns the new length."""
+    n_kept = place_span = np.int64(0)
+    word_span, n_aimed = aim_words(part, s, np.int64(0), n_words)
+    while place_span < n_places:
+        place_span, n_kept = test_places(part, s, place_span, n_places)
+        ask_for_records(part, s, np.int64(0), n_kept)
+        if place_span < n_places or n_kept > ROOM - 64 * CHUNK:
+            n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+            n_kept = np.int64(0)
+    while n_aimed:
+        n = take_words(part, s, n_aimed)
+        word_span, n_aimed = aim_words(part, s, word_span, n_words)
+        n_before = n_kept
+        n_kept = test_candidates(part, s, n, n_before)
+        ask_for_records(part, s, n_before, n_kept)
+        if n_kept > ROOM - 64 * CHUNK:
+            n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+            n_kept = np.int64(0)
+    return check_records(part, constraints, s, event, n_kept, out, n_out)
 
 
 @inlined
@@ -291,14 +357,9 @@ def match(part, constraints, s, event, out):
     Requires a value for every column in use. O(kinds + words + matches).
     """
     n_present = encode_event(part, s, event)
-    n_places, n_words = find_spans(part, s, n_present)
-    n_out = place_span = word_span = np.int64(0)
-    while place_span < n_places or word_span < n_words:
-        place_span, n_kept = test_places(part, s, place_span, n_places)
-        if place_span == n_places:
-            word_span, n = take_words(part, s, word_span, n_words)
-            n_kept = test_candidates(part, s, n, n_kept)
-        n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+    n_places, n_words = find_groups(part, s, n_present)
+    n_words = find_roots(part, s, n_present, n_words)
+    n_out = take_spans(part, constraints, s, event, n_places, n_words, out, np.int64(0))
     clear_event(part, s, n_present)
     return n_out
 
@@ -308,16 +369,3 @@ def match_one(handle, event, out):
     """match() through a handle."""
     part, constraints, scratch = open_handle(handle)
     return match(part, constraints, scratch, event, out)
-
-
-@kernel
-def match_some(handle, events, first, out, offsets):
-    """Match events: f8[E, C] from ``first`` on while out: i4[cap] has room for P + 1 slots.
-
-    Writes out[offsets[first]:] and offsets[first + 1:], offsets: i8[E + 1]; returns the next event.
-    """
-    e = first
-    while e < events.shape[0] and offsets[e] + handle[0] + 1 <= out.size:
-        offsets[e + 1] = offsets[e] + match_one(handle, events[e], out[offsets[e] :])
-        e += 1
-    return e

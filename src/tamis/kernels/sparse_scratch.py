@@ -10,60 +10,65 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, inlined
+from tamis.kernels.compiled import Array, kernel
 from tamis.kernels.memory import f8_at, i4_at, i8_at, u1_at, u4_at, u8_at
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_build import SparsePart
 from tamis.kernels.sparse_groups import N_BUCKETS
 
-CHUNK = 1024  # words ANDed before their places are listed
-ROOM = 2 * CHUNK * 64  # places decided at once
+CHUNK = 512  # words ANDed at once
+ROOM = 4 * CHUNK * 64  # places decided at once
 NO_MASS = 1 << 30  # of a missing value
-NOTHING = 1 << 30  # its code and rough mass: more than any width above any low
+NOTHING = 1 << 30  # its codes and rough mass: more than any width above any low
 
 
 class Scratch(NamedTuple):
     """Of one thread. Between events, what there is of an event is "missing" everywhere."""
 
     present: Array  # i4[M + 1], axes on which the event has a value
-    code: Array  # i4[M + 2]
+    least: Array  # i4[M + 2], twice the code, less one where equal codes may tie
+    most: Array  # i4[M + 2], the same, more one
     mass: Array  # i4[M]
     rough: Array  # u4[M + 2], mass at the precision of a test
     line: Array  # u4[M + 1], first word of the event's line
-    value: Array  # f8[M], only where present
+    cell: Array  # i4[M], see sparse_axes; only where present
+    value: Array  # f8[M], the same
     value_bits: Array  # u8[M], the same
     place_span: Array  # i4[2S], places to scan: first, end
     word_span: Array  # i4[2S], words to AND: first, end
+    aim: Array  # u4[4 CHUNK], a word: where it is in three lines, the place of its bit 0
     bits: Array  # u8[CHUNK + 1], words with a bit left
     base: Array  # i4[CHUNK + 1], places of their bits 0
-    candidate: Array  # i4[ROOM + 4], places of their bits
-    tested: Array  # u4[ROOM], their tests
-    kept: Array  # i4[2 ROOM + 1], places whose test holds
+    candidate: Array  # i4[64 CHUNK + 4], places of their bits
+    kept: Array  # i4[ROOM + 1], places whose test holds
 
 
 def new_scratch(part: SparsePart) -> Scratch:
     """Scratch for one thread."""
     m, n_spans = len(part.columns), 4 * (len(part.kind) // 5) + len(part.root) // 4 + 2
-    code, rough = np.full(m + 2, NOTHING, np.int32), np.full(m + 2, NOTHING, np.uint32)
-    code[m:] = rough[m:] = 0
+    least, rough = np.full(m + 2, NOTHING, np.int32), np.full(m + 2, NOTHING, np.uint32)
+    least[m:] = rough[m:] = 0
+    least[m + 1] = -1  # ties with a low of 0
     line = part.line_start + N_BUCKETS * part.line_length
     line[m] = 0
     value = np.zeros(m)
     return Scratch(
         np.empty(m + 1, np.int32),
-        code,
+        least,
+        np.abs(least),
         np.full(m, NO_MASS, np.int32),
         rough,
         line.astype(np.uint32),
+        np.empty(m, np.int32),
         value,
         value.view(np.uint64),
         np.empty(2 * n_spans, np.int32),
         np.empty(2 * n_spans, np.int32),
+        np.empty(4 * CHUNK, np.uint32),
         np.empty(CHUNK + 1, np.uint64),
         np.empty(CHUNK + 1, np.int32),
-        np.empty(ROOM + 4, np.int32),
-        np.empty(ROOM, np.uint32),
-        np.empty(2 * ROOM + 1, np.int32),
+        np.empty(64 * CHUNK + 4, np.int32),
+        np.empty(ROOM + 1, np.int32),
     )
 
 
@@ -78,7 +83,7 @@ def handle_of(part: SparsePart, constraints: Constraints, scratch: Scratch) -> A
     return np.array([n_slots] + [array.ctypes.data for array in arrays], np.int64)
 
 
-@inlined
+@kernel
 def open_handle(h):
     """The part, constraints and scratch behind a handle, as pointers."""
     part = SparsePart(
@@ -89,8 +94,8 @@ def open_handle(h):
     )  # fmt: skip
     constraints = Constraints(i8_at(h[25]), i4_at(h[26]), f8_at(h[27]), f8_at(h[28]))
     scratch = Scratch(
-        i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), u4_at(h[32]), u4_at(h[33]), f8_at(h[34]),
-        u8_at(h[35]), i4_at(h[36]), i4_at(h[37]), u8_at(h[38]), i4_at(h[39]), i4_at(h[40]),
-        u4_at(h[41]), i4_at(h[42]),
+        i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), i4_at(h[32]), u4_at(h[33]), u4_at(h[34]),
+        i4_at(h[35]), f8_at(h[36]), u8_at(h[37]), i4_at(h[38]), i4_at(h[39]), u4_at(h[40]),
+        u8_at(h[41]), i4_at(h[42]), i4_at(h[43]), i4_at(h[44]),
     )  # fmt: skip
     return part, constraints, scratch

@@ -1,6 +1,7 @@
 """Words: 64 slots a bit each, and lines, where an event finds the bits it touches.
 
-Places are the slots in the order of the part: by group, lines, then mass on the root axis. Line
+Places are the slots in the order of the part: by group, lines, then mass of the low that leads,
+at the root of that on the root axis. Line
 (axis, bucket) holds a word of bits for every word that uses the axis: the slots whose interval
 touches the bucket. The line after the last bucket is empty: it stands for a missing value.
 """
@@ -14,7 +15,7 @@ from numba import uint64 as u64
 
 from tamis.kernels.compiled import Array, kernel
 from tamis.kernels.sparse_axes import axis_bits
-from tamis.kernels.sparse_groups import N_BUCKETS
+from tamis.kernels.sparse_groups import N_BUCKETS, POINT, quarter_of
 from tamis.kernels.sparse_lines import NO_LINES, axis_of_key, constraint_on
 
 BUCKET_SHIFT = 16 - (N_BUCKETS.bit_length() - 1)  # from mass to bucket
@@ -33,8 +34,8 @@ class Words(NamedTuple):
 def cut_words(slot_of_place, group_of_slot, lines, n_axes, group, words):
     """Cut the places into words of up to 64 with the same group and lines; return how many.
 
-    Writes group: i4[G + 1, 3] (first place, end of the places to scan, first word) and words but
-    for ``at``. O(P).
+    Writes words but for ``at``, and of group: i4[G + 1, 6], as of fence_groups, the first place,
+    the end of the places to scan and the first word. O(P).
     """
     n_places = slot_of_place.size
     n_words = place = 0
@@ -43,8 +44,8 @@ def cut_words(slot_of_place, group_of_slot, lines, n_axes, group, words):
         slot = slot_of_place[place]
         while g < group_of_slot[slot]:
             g += 1
-            group[g, 0] = group[g, 1] = place
-            group[g, 2] = n_words
+            group[g, 0] = group[g, 4] = place
+            group[g, 5] = n_words
         end = place
         while end < n_places:
             other = slot_of_place[end]
@@ -52,7 +53,7 @@ def cut_words(slot_of_place, group_of_slot, lines, n_axes, group, words):
                 break
             end += 1
         if lines[slot] == u64(NO_LINES):
-            group[g, 1] = end
+            group[g, 4] = end
         else:
             n, size = (end - place + 63) // 64, end - place
             for w in range(n):
@@ -65,9 +66,27 @@ def cut_words(slot_of_place, group_of_slot, lines, n_axes, group, words):
         place = end
     while g < group.shape[0] - 1:
         g += 1
-        group[g, 0] = group[g, 1] = n_places
-        group[g, 2] = n_words
+        group[g, 0] = group[g, 4] = n_places
+        group[g, 5] = n_words
     return n_words
+
+
+@kernel
+def fence_groups(slot_of_place, lead, first, group):
+    """Write the fences of the places to scan: group[:, 1:4], from the rest of it. O(P).
+
+    A row of group: first place; first place of the second, third and fourth quarter of the cell
+    of the leader; end of the places to scan; first word. ``first``: u2[P], ascending among the
+    places to scan of a group: the mass of the leader's low.
+    """
+    for g in range(group.shape[0]):
+        for x in range(1, 4):
+            group[g, x] = group[g, 4]
+        for place in range(group[g, 4] - 1, group[g, 0] - 1, -1):
+            slot = slot_of_place[place]
+            if lead[slot, 0] > POINT:
+                for x in range(1, quarter_of(np.int64(first[slot]), lead[slot, 3]) + 1):
+                    group[g, x] = place
 
 
 @kernel
@@ -119,15 +138,16 @@ def draw_lines(bounds, slot_of_place, words, line_start, line_length, lines):
                     lines[at + b * line_length[a]] |= bit
 
 
-def build_words(bounds, slot_of_place, group_of_slot, lines, n_groups, n_axes):
-    """The words of all groups, but for ``at``, and group: i4[G + 1, 3] as of cut_words."""
+def build_words(slot_of_place, groups, lines, first, n_groups, n_axes):
+    """The words of all groups, but for ``at``, and group: i4[G + 1, 6] as of fence_groups."""
     n = len(slot_of_place)
-    group = np.zeros((n_groups + 1, 3), np.int32)
+    group = np.zeros((n_groups + 1, 6), np.int32)
     room = Words(
         np.empty(n, np.int32), np.empty(n, np.int32),
         np.empty((n, 3), np.int32), np.empty((0, 3), np.uint32),
     )  # fmt: skip
-    n_words = cut_words(slot_of_place, group_of_slot, lines, n_axes, group, room)
+    n_words = cut_words(slot_of_place, groups.of_slot, lines, n_axes, group, room)
+    fence_groups(slot_of_place, groups.lead, first, group)
     at = np.zeros((n_words, 3), np.uint32)
     words = Words(*(array[:n_words].copy() for array in room[:3]), at)
     return words, group
@@ -144,7 +164,7 @@ def sort_root_words(bounds, slot_of_place, words, group, root_of_axis):
     new_order = np.arange(len(reach))
     rows, n_rows, root_start = [], 0, np.zeros(n_axes + 1, np.int32)
     for a, g in enumerate(root_of_axis[:-1].tolist()):
-        first, last = (int(group[g, 2]), int(group[g + 1, 2])) if g >= 0 else (0, 0)
+        first, last = (int(group[g, 5]), int(group[g + 1, 5])) if g >= 0 else (0, 0)
         if first < last:
             reach_of_words(bounds, slot_of_place, words, first, last, a, reach)
             like = (reach[first:last, 0] >> 13) * 8 + (reach[first:last, 1] >> 13)
