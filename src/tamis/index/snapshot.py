@@ -27,7 +27,7 @@ from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import Tests
 from tamis.model import Schema
 
-FORMAT = 2
+FORMAT = 3
 
 _MANIFEST = "manifest.json"
 Array = npt.NDArray[Any]
