@@ -49,7 +49,7 @@ from tamis.kernels.memory import (
 AT_ONCE = 3  # attributes that every line is ANDed with before it is asked how much is left
 LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
 CHUNK = 1024  # candidates collected before they are verified
-LINES_AHEAD, ROWS_AHEAD = 12, 32  # how far ahead to prefetch
+LINES_AHEAD = 12  # how far ahead to prefetch
 
 
 class Work(NamedTuple):
@@ -59,7 +59,7 @@ class Work(NamedTuple):
     words: Array  # u8[L*8 + 8] their bits
     done_lines: Array  # i8[L + 1] lines that are ready to be verified
     done_words: Array  # u8[L*8 + 8] their bits
-    candidates: Array  # u4[CHUNK + LINE + ROWS_AHEAD] positions
+    candidates: Array  # u4[CHUNK + LINE] positions
     ties: Array  # u4[CHUNK + LINE] positions
     plan: Array  # i8[5, M + AT_ONCE]: see PLAN_*
     keys: Array  # u8[2, W]: the event's codes, with guard bits: "possible" and "certain"
@@ -78,7 +78,7 @@ def new_work(part: DensePart) -> Work:
         aligned_zeros(8 * n_lines + 8, np.uint64),
         np.empty(n_lines + 1, np.int64),
         aligned_zeros(8 * n_lines + 8, np.uint64),
-        np.zeros(CHUNK + LINE + ROWS_AHEAD, np.uint32),
+        np.zeros(CHUNK + LINE, np.uint32),
         np.empty(CHUNK + LINE, np.uint32),
         np.zeros((5, m + AT_ONCE), np.int64),
         np.zeros((2, row_words(m)), np.uint64),
@@ -121,7 +121,7 @@ def open_work(h):
         carray(u8_at(h[12]), (8 * n_lines + 8,)),
         carray(i8_at(h[13]), (n_lines + 1,)),
         carray(u8_at(h[14]), (8 * n_lines + 8,)),
-        carray(u4_at(h[15]), (CHUNK + LINE + ROWS_AHEAD,)),
+        carray(u4_at(h[15]), (CHUNK + LINE,)),
         carray(u4_at(h[16]), (CHUNK + LINE,)),
         carray(i8_at(h[17]), (5, h[1] + AT_ONCE)),
         carray(u8_at(h[18]), (2, h[2])),
@@ -241,7 +241,7 @@ def and_first(part, work, n_lines):
     pool, plan = part.pool, work.plan
     lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
     p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
-    need = plan[PLAN_NEED, AT_ONCE]
+    following, need = u64(plan[PLAN_OFFSET, AT_ONCE]), plan[PLAN_NEED, AT_ONCE]
     k = d = 0
     for i in range(min(LINES_AHEAD, n_lines)):
         ahead = u64(8) * u64(lines[i])
@@ -258,6 +258,7 @@ def and_first(part, work, n_lines):
         bits = and_three(pool, p + at, q + at, r + at, words, u64(8 * k), done_words, u64(8 * d))
         lines[k] = done_lines[d] = line
         is_left = np.int64(bits >= need)
+        prefetch(pool, at + (following if is_left else p))
         k += is_left
         d += np.int64(bits > 0) - is_left
     return k, d
@@ -265,30 +266,32 @@ def and_first(part, work, n_lines):
 
 @inlined
 def and_next(part, work, j, n_lines, d):
-    """AND the j-th attribute of the lines that are left; returns lines left, lines done."""
+    """AND the j-th attribute of the lines that are left; returns lines left, lines done.
+
+    Each line left is asked for in the bitmap of the attribute after it, a whole round ahead.
+    """
     pool, plan = part.pool, work.plan
     lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
-    p, need = u64(plan[PLAN_OFFSET, j]), plan[PLAN_NEED, j + 1]
+    p, following = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
+    need = plan[PLAN_NEED, j + 1]
     k = 0
-    for i in range(min(2 * LINES_AHEAD, n_lines)):
-        prefetch(pool, p + u64(8) * u64(lines[i]))
     for i in range(n_lines):
-        prefetch(pool, p + u64(8) * u64(lines[min(i + 2 * LINES_AHEAD, n_lines - 1)]))
         line = lines[i]
-        bits = and_one(
-            pool, p + u64(8) * u64(line), words, u64(8 * i), u64(8 * k), done_words, u64(8 * d)
-        )
+        at = u64(8) * u64(line)
+        bits = and_one(pool, p + at, words, u64(8 * i), u64(8 * k), done_words, u64(8 * d))
         lines[k] = done_lines[d] = line
         is_left = np.int64(bits >= need)
+        prefetch(pool, at + (following if is_left else p))
         k += is_left
         d += np.int64(bits > 0) - is_left
     return k, d
 
 
 @inlined
-def collect(work, i, n_done):
+def collect(part, work, i, n_done):
     """List the bits of the lines done from the i-th on, until CHUNK; returns next i, how many."""
     lines, words, candidates = work.done_lines, work.done_words, work.candidates
+    n_words = u64(work.keys.shape[1])
     k = 0
     while i < n_done and k < CHUNK:
         at = u64(8) * u64(i)
@@ -298,7 +301,9 @@ def collect(work, i, n_done):
             place = u64(lines[i]) * u64(LINE) + w * u64(64)
             word = words[at + w]
             while word:
-                candidates[k] = place + u64(trailing_zeros(word))
+                p = place + u64(trailing_zeros(word))
+                prefetch(part.rows, p * n_words)
+                candidates[k] = p
                 k += 1
                 word &= word - u64(1)
             is_set &= is_set - u64(1)
@@ -334,11 +339,8 @@ def verify(part, event, work, n_candidates, out, n_out):
     """Append the slots of the candidates that match to out; returns the new length."""
     rows, candidates, ties = part.rows, work.candidates, work.ties
     keys, n_words = work.keys.reshape(-1), u64(work.keys.shape[1])
-    for i in range(min(ROWS_AHEAD, n_candidates)):
-        prefetch(rows, u64(candidates[i]) * n_words)
     n_ties = 0
     for i in range(n_candidates):
-        prefetch(rows, u64(candidates[i + ROWS_AHEAD]) * n_words)
         p = u64(candidates[i]) * n_words
         fits = compare(rows, p, keys, u64(0), n_words)
         out[n_out] = slot_of(rows, p)
@@ -398,7 +400,7 @@ def match_one(handle, event, out):
         n_lines, n_done = and_next(part, work, j, n_lines, n_done)
     i = n_out = 0
     while i < n_done:
-        i, n_candidates = collect(work, i, n_done)
+        i, n_candidates = collect(part, work, i, n_done)
         n_out = verify(part, event, work, n_candidates, out, n_out)
     return n_out
 
