@@ -57,7 +57,11 @@ def _match_block(state: State, block: Block, matrix: Array, is_open: Array) -> l
     gathered = []
     held = (block.row_of_slot, block.tests, block.decides)
     one = np.empty(1, np.int32)
+    all_plain = not state.rows.flagged.any()
     for pairs in block.pairs(matrix):
+        if all_plain:
+            gathered.append(_Gathered(block.rows_of(pairs[0]), pairs[1]))
+            continue
         first, n_pairs = 0, len(pairs[0])
         while first < n_pairs:
             room = n_pairs + 2 * len(state.rows.birth)
@@ -86,8 +90,10 @@ def _in_order(
             for kept in [is_open[one.events].astype(bool)]
         ]
         gathered = closed + gathered[-n_open:]
-    rows = np.concatenate([one.rows for one in gathered])
-    events = np.concatenate([one.events for one in gathered])
+    rows, events = gathered[0]
+    if len(gathered) > 1:
+        rows = np.concatenate([one.rows for one in gathered])
+        events = np.concatenate([one.events for one in gathered])
     ordered = np.empty(len(rows), np.int32)
     n_levels = 1 if state.has_one_priority else N_PRIORITIES
     order_batch(rows, events, n_levels, state.rows.priority, ordered, offsets)

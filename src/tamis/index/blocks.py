@@ -70,7 +70,8 @@ class Block(ABC):
             offsets = np.zeros(len(part) + 1, np.int64)
             n_events = self.candidates_many(part, 0, slots, offsets)
             events = np.arange(first, first + n_events, dtype=np.int32)
-            yield slots[: offsets[n_events]], np.repeat(events, np.diff(offsets[: n_events + 1]))
+            counts = np.diff(offsets[: n_events + 1])
+            yield slots[: offsets[n_events]].copy(), np.repeat(events, counts)
             first += n_events
 
     def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> int:

@@ -15,7 +15,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.dense_build import LINE, DensePart, row_words
-from tamis.kernels.dense_lines import and_one, and_three, set_words
+from tamis.kernels.dense_lines import and_one, and_three, set_words, slot_in
 from tamis.kernels.dense_match import (
     AT_ONCE,
     CHUNK,
@@ -26,7 +26,6 @@ from tamis.kernels.dense_match import (
     open_work,
     prepare,
     settle_tie,
-    slot_of,
     touch_ties,
 )
 from tamis.kernels.memory import aligned_zeros, prefetch
@@ -211,7 +210,7 @@ def verify(part, events, batch, lane, n_candidates, pairs, n_pairs):
         e, position = owners[i], candidates[i]
         p, k = u64(position) * n_words, u64(e) * u64(2) * n_words
         fits = compare(rows, p, keys, k, n_words)
-        pairs.slots[n_pairs] = slot_of(rows, p)
+        pairs.slots[n_pairs] = slot_in(rows, p)
         pairs.events[n_pairs] = owners[n_ties] = e
         candidates[n_ties] = position
         n_pairs += np.int64(fits == 3)
@@ -222,7 +221,7 @@ def verify(part, events, batch, lane, n_candidates, pairs, n_pairs):
     for i in range(n_ties):
         e, p = owners[i], u64(candidates[i]) * n_words
         k = u64(e) * u64(2) * n_words
-        pairs.slots[n_pairs], pairs.events[n_pairs] = slot_of(rows, p), e
+        pairs.slots[n_pairs], pairs.events[n_pairs] = slot_in(rows, p), e
         n_pairs += np.int64(settle_tie(part, events[e], keys, k, n_words, p))
     return n_pairs
 

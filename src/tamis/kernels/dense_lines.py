@@ -25,7 +25,7 @@ def _place(context, builder, kind, array, index, vector):
 
 
 def _call(builder, name, result, vector):
-    kind = ir.FunctionType(result, [_LINE])
+    kind = ir.FunctionType(result, [vector.type])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [vector])
 
 
@@ -109,3 +109,17 @@ def compare_row(typingctx, rows, p, keys, k, step):
 
     u8 = types.uint64
     return types.int64(rows, u8, keys, u8, u8), codegen
+
+
+@intrinsic
+def slot_in(typingctx, rows, p):
+    """The slot in the top bytes of the four words of a row, the least byte first."""
+
+    def codegen(context, builder, signature, args):
+        place = _place(context, builder, signature.args[0], args[0], args[1], _ROW)
+        top = builder.lshr(builder.load(place, align=8), ir.Constant(_ROW, [56] * 4))
+        placed = builder.shl(top, ir.Constant(_ROW, [0, 8, 16, 24]))
+        slot = _call(builder, "llvm.vector.reduce.or.v4i64", _I64, placed)
+        return builder.trunc(slot, ir.IntType(32))
+
+    return types.int32(rows, types.uint64), codegen

@@ -33,7 +33,7 @@ from tamis.kernels.dense_build import (
     bucket_of,
     row_words,
 )
-from tamis.kernels.dense_lines import and_one, and_three, compare_row, set_words
+from tamis.kernels.dense_lines import and_one, and_three, compare_row, set_words, slot_in
 from tamis.kernels.memory import (
     aligned_zeros,
     f8_at,
@@ -324,17 +324,6 @@ def compare(rows, p, keys, k, n_words):
 
 
 @inlined
-def slot_of(rows, p):
-    """The slot in the top bytes of the row from p on."""
-    return np.int32(
-        (rows[p] >> u64(56))
-        | ((rows[p + u64(1)] >> u64(56)) << u64(8))
-        | ((rows[p + u64(2)] >> u64(56)) << u64(16))
-        | ((rows[p + u64(3)] >> u64(56)) << u64(24))
-    )
-
-
-@inlined
 def verify(part, event, work, n_candidates, out, n_out):
     """Append the slots of the candidates that match to out; returns the new length."""
     rows, candidates, ties = part.rows, work.candidates, work.ties
@@ -343,7 +332,7 @@ def verify(part, event, work, n_candidates, out, n_out):
     for i in range(n_candidates):
         p = u64(candidates[i]) * n_words
         fits = compare(rows, p, keys, u64(0), n_words)
-        out[n_out] = slot_of(rows, p)
+        out[n_out] = slot_in(rows, p)
         ties[n_ties] = candidates[i]
         n_out += np.int64(fits == 3)
         n_ties += np.int64(fits == 1)
@@ -352,7 +341,7 @@ def verify(part, event, work, n_candidates, out, n_out):
         touch_ties(part, keys, u64(0), n_words, p)
     for i in range(n_ties):
         p = u64(ties[i]) * n_words
-        out[n_out] = slot_of(rows, p)
+        out[n_out] = slot_in(rows, p)
         n_out += np.int64(settle_tie(part, event, keys, u64(0), n_words, p))
     return n_out
 
@@ -361,7 +350,7 @@ def verify(part, event, work, n_candidates, out, n_out):
 def touch_ties(part, keys, k, n_words, p):
     """Ask for the exact bounds that ``settle_tie`` will look at."""
     rows = part.rows
-    at = u64(slot_of(rows, p)) * u64(2 * part.edges.shape[0])
+    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
     for w in range(n_words):
         tied = ~(keys[k + n_words + w] - rows[p + w]) & u64(GUARD)
         while tied:
@@ -374,7 +363,7 @@ def touch_ties(part, keys, k, n_words, p):
 def settle_tie(part, event, keys, k, n_words, p):
     """Whether the row from p on matches, by the exact bounds whose codes tie with the event's."""
     rows = part.rows
-    at = u64(slot_of(rows, p)) * u64(2 * part.edges.shape[0])
+    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
     holds = True
     for w in range(n_words):
         tied = ~(keys[k + n_words + w] - rows[p + w]) & u64(GUARD)
