@@ -9,10 +9,8 @@ import numpy as np
 
 from tamis.index.blocks import Array, Block, ScanBlock
 from tamis.index.engine import State
-from tamis.kernels.emit import Found, order_batch, settle_batch
+from tamis.kernels.emit import N_PRIORITIES, Found, order_batch, settle_pairs
 from tamis.kernels.scan import Constraints
-
-_MIN_ROOM = 1 << 20
 
 
 class _HeadBlock(ScanBlock):
@@ -57,25 +55,23 @@ def _blocks(state: State) -> list[Block]:
 def _match_block(state: State, block: Block, matrix: Array, is_open: Array) -> list[_Gathered]:
     """What one block finds; marks the events that must be matched one by one."""
     gathered = []
-    slots = np.empty(2 * block.n_slots + _MIN_ROOM, np.int32)
-    rows = np.empty(2 * len(state.rows.birth) + _MIN_ROOM, np.int32)
-    few = np.empty(block.n_slots + 1, np.int32)
-    first = 0
-    while first < len(matrix):
-        part = matrix[first:]
-        offsets = np.zeros(len(part) + 1, np.int64)
-        n_events = block.candidates_many(part, 0, slots, offsets)
-        rows_end = np.zeros(n_events, np.int64)
-        found = Found(rows, few, few.copy(), np.zeros(3, np.int64))
-        n_done = settle_batch(
-            slots, offsets, block.row_of_slot, block.tests, part, block.decides, state.rows,
-            state.version, found, rows_end, is_open[first:],
-        )  # fmt: skip
-        ends = rows_end[:n_done]
-        counts = np.diff(ends, prepend=0)
-        events = np.repeat(np.arange(first, first + n_done, dtype=np.int32), counts)
-        gathered.append(_Gathered(rows[: len(events)].copy(), events))
-        first += n_done
+    held = (block.row_of_slot, block.tests, block.decides)
+    one = np.empty(1, np.int32)
+    all_plain = not state.rows.flagged.any()
+    for pairs in block.pairs(matrix):
+        if all_plain:
+            gathered.append(_Gathered(block.rows_of(pairs[0]), pairs[1]))
+            continue
+        first, n_pairs = 0, len(pairs[0])
+        while first < n_pairs:
+            room = n_pairs + 2 * len(state.rows.birth)
+            found = Found(np.empty(room, np.int32), one, one, np.zeros(3, np.int64))
+            events = np.empty(room, np.int32)
+            first = settle_pairs(
+                pairs, first, held, matrix, state.rows, state.version, found, events, is_open
+            )
+            n_rows = found.counts[0]
+            gathered.append(_Gathered(found.rows[:n_rows], events[:n_rows]))
     return gathered
 
 
@@ -94,8 +90,11 @@ def _in_order(
             for kept in [is_open[one.events].astype(bool)]
         ]
         gathered = closed + gathered[-n_open:]
-    rows = np.concatenate([one.rows for one in gathered])
-    events = np.concatenate([one.events for one in gathered])
+    rows, events = gathered[0]
+    if len(gathered) > 1:
+        rows = np.concatenate([one.rows for one in gathered])
+        events = np.concatenate([one.events for one in gathered])
     ordered = np.empty(len(rows), np.int32)
-    order_batch(rows, events, len(rows), n_events, state.rows.priority, ordered, offsets)
+    n_levels = 1 if state.has_one_priority else N_PRIORITIES
+    order_batch(rows, events, n_levels, state.rows.priority, ordered, offsets)
     return offsets, ordered

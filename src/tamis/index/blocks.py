@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 
 NO_ROWS: Array = np.zeros(0, np.int32)
+
+_MIN_ROOM = 1 << 20
 
 
 class Block(ABC):
@@ -57,6 +60,19 @@ class Block(ABC):
             offsets[event + 1] = offsets[event] + n_found
             event += 1
         return event
+
+    def pairs(self, matrix: Array) -> Iterator[tuple[Array, Array]]:
+        """The slots that the rows of a matrix satisfy, with the number of the row, in parts."""
+        slots = np.empty(2 * self.n_slots + _MIN_ROOM, np.int32)
+        first = 0
+        while first < len(matrix):
+            part = matrix[first:]
+            offsets = np.zeros(len(part) + 1, np.int64)
+            n_events = self.candidates_many(part, 0, slots, offsets)
+            events = np.arange(first, first + n_events, dtype=np.int32)
+            counts = np.diff(offsets[: n_events + 1])
+            yield slots[: offsets[n_events]].copy(), np.repeat(events, counts)
+            first += n_events
 
     def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> int:
         """Write the slots whose every interval meets the event's; return their number."""

@@ -1,10 +1,8 @@
 """Dense boxes, built: an immutable, exact index of boxes that all constrain the same columns.
 
-Boxes are put in k-d order and cut into lines of 512 positions, R times over: each replica is
-ordered by the bounds of its own share of the attributes, and an event uses the one that leaves
-it the fewest lines. Per attribute and bucket of values a bitmap says which boxes touch the
-bucket, so one cache line of bits tells 512 boxes apart. How an event is matched is told in
-``dense_match``.
+Boxes are put in k-d order and cut into lines of 512 positions. Per attribute and bucket of values
+a bitmap says which boxes touch the bucket, so one cache line of bits tells 512 boxes apart. How
+an event is matched is told in ``dense_match``, how a batch is in ``dense_batch``.
 """
 
 from __future__ import annotations
@@ -19,23 +17,21 @@ from tamis.kernels.memory import aligned_zeros
 
 LINE = 512  # positions in a line: one cache line of bits
 LEAF = 16  # positions the k-d order stops at
+N_SAMPLED = 128  # boxes that choose where to split
 N_RANKS = 2048  # a value's rank among an attribute's edges: 1..2045; 0 = unconstrained
 N_CODES = 1024  # a bound's code among the edges of its own side: 1..1023; 0 = unconstrained
 FIELD_BITS = 11  # code and guard bit
 FIELDS = 5  # fields in a word of a row; the 9 bits above hold the slot, a byte a word
 GUARD = sum(1 << (FIELD_BITS * k + FIELD_BITS - 1) for k in range(FIELDS))
+N_BUCKETS = 64  # of an attribute's values, each with a bitmap over positions
 N_COARSE = 128  # buckets of the bitmaps over lines
-CHUNK = 1024  # candidates collected before they are verified
-LINES_AHEAD, ROWS_AHEAD = 12, 32
-LOAD_NS, ROW_NS = 8.0, 14.0  # cost of ANDing one more line, of verifying one candidate
 
 
 class DensePart(NamedTuple):
-    """N boxes, M attributes, R replicas of K lines each, B buckets, W words a row.
+    """N boxes, M attributes, L lines, B = N_BUCKETS, C = N_COARSE, W words a row.
 
-    L = R*K is the number of all lines, KW = ceil(K / 64) the words of a bitmap over the lines of
-    a replica. Line l of replica r is line r*K + l; position p is bit p % 512 of line p // 512;
-    slots are the caller's.
+    LW = ceil(L / 64) is the words of a bitmap over lines. Position p is bit p % 512 of line
+    p // 512; slots are the caller's.
 
     bounds: f8[N*M*2]       by slot, attribute, side; closed ends; NaN where unconstrained
     edges:  f8[M, 2048]     ascending, may repeat, NaN at the end; rank(v) = 1 + edges <= v
@@ -45,7 +41,7 @@ class DensePart(NamedTuple):
                             the slot in the top bytes
     pool:   u8[M*(B+1)*L*8] bit p of (a, b): box p touches bucket b of attribute a;
                             b = B: it accepts missing
-    coarse: u8[M, C+1, R, KW] bit l of (a, c, r): a box of line l touches coarse bucket c;
+    coarse: u8[M, C+1, LW]  bit l of (a, c): a box of line l touches coarse bucket c;
                             c = C: missing
     counts: i4[M, B+1]      boxes that touch the bucket
     """
@@ -61,55 +57,31 @@ class DensePart(NamedTuple):
     counts: Array
 
 
-class Work(NamedTuple):
-    """Scratch of one thread."""
-
-    lines: Array  # i8[L + 1] surviving lines
-    words: Array  # u8[L*8 + 8] their bits
-    candidates: Array  # u4[CHUNK + LINE + ROWS_AHEAD] positions
-    verdicts: Array  # u1[CHUNK + LINE] 0 no, 1 tie, 2 yes
-    slots: Array  # i4[CHUNK + LINE]
-    plan: Array  # i8[4, M]: bucket, coarse bucket, attributes in order, their offsets in pool
-    keys: Array  # u8[3, W]: the event's codes for "possible" and for "certain", guard bits
-    stats: Array  # i8[4]: lines alive, lines left, candidates, ties
-
-
 def row_words(m):
     """Words of a row: five fields each, and at least four, whose top bytes hold the slot."""
     return max(4, -(-2 * m // FIELDS))
 
 
-def new_work(part: DensePart) -> Work:
-    """Scratch for one thread."""
-    m, n_replicas = part.edges.shape[0], part.coarse.shape[2]
-    n_lines = n_replicas * -(-part.n // LINE)
-    size = CHUNK + LINE
-    return Work(
-        np.empty(n_lines + 1, np.int64),
-        aligned_zeros(8 * n_lines + 8, np.uint64),
-        np.zeros(size + ROWS_AHEAD, np.uint32),
-        np.empty(size, np.uint8),
-        np.empty(size, np.int32),
-        np.zeros((4, m), np.int64),
-        np.zeros((3, row_words(m)), np.uint64),
-        np.zeros(4, np.int64),
-    )
-
-
 def _side_edges(values, n_edges):
     """n_edges cut points for one side of one attribute, and whether they tell all values apart."""
-    values = values[np.isfinite(values)]
-    few = np.unique(values[:4096])
-    if 2 * len(few) <= n_edges:
-        few = np.unique(values)
-    if 2 * len(few) <= n_edges:
-        if len(few) == 0:
-            few = np.zeros(1)
-        with np.errstate(over="ignore"):  # the float64 after the largest is infinity
-            cuts = np.unique(np.concatenate([few, np.nextafter(few, np.inf)]))
-        return cuts[np.arange(n_edges) * len(cuts) // n_edges], True
-    sample = np.sort(values[:: max(1, len(values) // 65536)])
+    few = _finite(values[:4096])
+    if 2 * len(np.unique(few)) <= n_edges:
+        few = np.unique(_finite(values))
+        if 2 * len(few) <= n_edges:
+            if len(few) == 0:
+                few = np.zeros(1)
+            with np.errstate(over="ignore"):  # the float64 after the largest is infinity
+                cuts = np.unique(np.concatenate([few, np.nextafter(few, np.inf)]))
+            return cuts[np.arange(n_edges) * len(cuts) // n_edges], True
+    sample = _finite(values[:: max(1, len(values) // 65536)])
+    if len(sample) < n_edges:
+        sample = _finite(values)
+    sample.sort()
     return sample[np.arange(1, n_edges + 1) * len(sample) // (n_edges + 1)], False
+
+
+def _finite(values):
+    return values[np.isfinite(values)]
 
 
 def _tables_of(low, high):
@@ -153,25 +125,36 @@ def rank_bounds(low, high, edges, ranks):
 
 
 @kernel
-def _pick_field(ranks, fields, order, start, stop, middle):
-    """The bound whose split at middle excludes most: by the gap of the halves' smallest ranks."""
-    best, best_gain = fields[0], -1
-    step = max(1, (stop - start) // 128)
-    hist = np.zeros(N_RANKS >> 4, np.int32)
-    for f in fields:
-        hist[:] = 0
-        for i in range(start, stop, step):
-            hist[ranks[order[i], f] >> 4] += 1
-        target = (middle - start) // step
+def _pick_field(ranks, order, start, stop, middle, hist):
+    """The bound whose split at middle spares most events the half beyond it.
+
+    The values of an attribute that a set of boxes can meet reach from its least low to its
+    greatest high; splitting by one bound takes the gap between the halves' smallest ranks off
+    that for one of them. The gap counts by its share: an attribute split at its other bound
+    already has the less left. ``hist``: i4[2M, 128], scratch. O(N_SAMPLED x M).
+    """
+    step = max(1, (stop - start) // N_SAMPLED)
+    target = (middle - start) // step
+    hist[:] = 0
+    for i in range(start, stop, step):
+        slot = order[i]
+        for f in range(hist.shape[0]):
+            hist[f, ranks[slot, f] >> 4] += 1
+    best, best_gain, least, gap = 0, -1.0, 0, 0
+    for f in range(hist.shape[0]):
         c = seen = 0
-        while hist[c] == 0:
+        while hist[f, c] == 0:
             c += 1
-        low = c
-        while seen + hist[c] <= target:
-            seen += hist[c]
+        first = c
+        while seen + hist[f, c] <= target:
+            seen += hist[f, c]
             c += 1
-        if c - low > best_gain:
-            best, best_gain = f, c - low
+        if f & 1:
+            width = float(max(1, hist.shape[1] - least - first))
+            if max(gap, c - first) / width > best_gain:
+                best = f if c - first > gap else f - 1
+                best_gain = max(gap, c - first) / width
+        least, gap = first, c - first
     return best
 
 
@@ -199,14 +182,11 @@ def _split(ranks, f, order, spare, start, stop, middle):
 
 
 @kernel
-def kd_order(ranks, fields, order):
-    """Permute order: i4[N] to the leaves of a k-d tree: over ``fields``, inside a line over all.
-
-    O(N log N).
-    """
+def kd_order(ranks, order):
+    """Permute order: i4[N] to the leaves of a k-d tree over all bounds. O(N log N)."""
     n = len(order)
     spare = np.empty(n, np.int32)
-    every = np.arange(ranks.shape[1])
+    hist = np.empty((ranks.shape[1], N_RANKS >> 4), np.int32)
     stack = np.empty((128, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
     top = 1
@@ -217,7 +197,7 @@ def kd_order(ranks, fields, order):
         middle = start + ((stop - start + unit - 1) // unit + 1) // 2 * unit
         if middle >= stop:
             continue
-        f = _pick_field(ranks, fields if unit == LINE else every, order, start, stop, middle)
+        f = _pick_field(ranks, order, start, stop, middle, hist)
         _split(ranks, f, order, spare, start, stop, middle)
         stack[top, 0], stack[top, 1] = middle, stop
         stack[top + 1, 0], stack[top + 1, 1] = start, middle
@@ -226,7 +206,7 @@ def kd_order(ranks, fields, order):
 
 @kernel
 def fill_rows(ranks, codes, order, n_words, rows):
-    """rows: u8[len(order) * W] of one replica, from zeros."""
+    """Write ``rows``: u8[len(order) * W], from zeros. O(N x M)."""
     for p in range(len(order)):
         slot = order[p]
         for f in range(ranks.shape[1]):
@@ -255,13 +235,13 @@ def popcount(x):
 
 @kernel
 def fill_pool(ranks, order, pool, coarse, counts):
-    """Fill the bitmaps of one replica, from zeros.
+    """Fill the bitmaps, from zeros.
 
-    ``pool``: u8[M, B+1, K*8]; ``coarse``: u8[M, C+1, KW]; ``counts``: i4[M, B+1]. O(N x M).
+    ``pool``: u8[M, B+1, L*8]; ``coarse``: u8[M, C+1, LW]; ``counts``: i4[M, B+1]. O(N x M).
     """
-    n, n_buckets = len(order), pool.shape[1] - 1
-    starts = np.zeros((n_buckets, 8), np.uint64)
-    ends = np.zeros((n_buckets, 8), np.uint64)
+    n = len(order)
+    starts = np.zeros((N_BUCKETS, 8), np.uint64)
+    ends = np.zeros((N_BUCKETS, 8), np.uint64)
     free = np.zeros(8, np.uint64)
     on = np.zeros(8, np.uint64)
     wide = np.zeros(N_COARSE + 1, np.int64)
@@ -280,17 +260,17 @@ def fill_pool(ranks, order, pool, coarse, counts):
                 if lo == 0:
                     free[w] |= bit
                 elif lo <= hi:
-                    starts[bucket_of(lo, n_buckets), w] |= bit
-                    ends[bucket_of(hi, n_buckets), w] |= bit
+                    starts[bucket_of(lo, N_BUCKETS), w] |= bit
+                    ends[bucket_of(hi, N_BUCKETS), w] |= bit
                     wide[bucket_of(lo, N_COARSE)] += 1
                     wide[bucket_of(hi, N_COARSE) + 1] -= 1
             any_free = u64(0)
             for w in range(8):
                 any_free |= free[w]
                 on[w] = free[w]
-                pool[a, n_buckets, 8 * line + w] = free[w]
-                counts[a, n_buckets] += popcount(free[w])
-            for b in range(n_buckets):
+                pool[a, N_BUCKETS, 8 * line + w] = free[w]
+                counts[a, N_BUCKETS] += popcount(free[w])
+            for b in range(N_BUCKETS):
                 for w in range(8):
                     on[w] |= starts[b, w]
                     pool[a, b, 8 * line + w] = on[w]
@@ -303,31 +283,28 @@ def fill_pool(ranks, order, pool, coarse, counts):
                     coarse[a, c, line >> 6] |= line_bit
 
 
-def build(bounds: Array, n_replicas: int = 1, n_buckets: int = 64) -> DensePart:
+def build(bounds: Array) -> DensePart:
     """The part of the boxes ``bounds``: f8[N, M, 2], low and high, which it shares.
 
     Slots are row numbers. O(N x (M + log N)).
     """
     n, m = bounds.shape[:2]
     low, high = bounds[:, :, 0], bounds[:, :, 1]
-    n_replicas = min(n_replicas, m)
     tables = [_tables_of(low[:, a], high[:, a]) for a in range(m)]
     edges = np.ascontiguousarray([t[0] for t in tables])
     codes = np.ascontiguousarray([t[1] for t in tables])
     slack = np.array([t[2] for t in tables], np.uint8)
     ranks = np.empty((n, 2 * m), np.uint16)
     rank_bounds(low, high, edges, ranks)
+    order = np.arange(n, dtype=np.int32)
+    kd_order(ranks, order)
     n_lines, w = -(-n // LINE), row_words(m)
-    rows = aligned_zeros((n_replicas, n_lines * LINE * w), np.uint64)
-    pool = aligned_zeros((m, n_buckets + 1, n_replicas, n_lines * 8), np.uint64)
-    coarse = np.zeros((m, N_COARSE + 1, n_replicas, -(-n_lines // 64)), np.uint64)
-    for r in range(n_replicas):
-        order = np.arange(n, dtype=np.int32)
-        counts = np.zeros((m, n_buckets + 1), np.int32)
-        kd_order(ranks, (2 * np.arange(r, m, n_replicas)[:, None] + [0, 1]).ravel(), order)
-        fill_rows(ranks, codes, order, w, rows[r])
-        fill_pool(ranks, order, pool[:, :, r], coarse[:, :, r], counts)
-    flat = bounds.reshape(-1)
+    rows = aligned_zeros(n_lines * LINE * w, np.uint64)
+    fill_rows(ranks, codes, order, w, rows)
+    pool = aligned_zeros((m, N_BUCKETS + 1, n_lines * 8), np.uint64)
+    coarse = np.zeros((m, N_COARSE + 1, -(-n_lines // 64)), np.uint64)
+    counts = np.zeros((m, N_BUCKETS + 1), np.int32)
+    fill_pool(ranks, order, pool, coarse, counts)
     return DensePart(
-        n, flat, edges, codes, slack, rows.reshape(-1), pool.reshape(-1), coarse, counts
+        n, bounds.reshape(-1), edges, codes, slack, rows, pool.reshape(-1), coarse, counts
     )

@@ -1,10 +1,10 @@
-"""Dense boxes, matched: one event, or many one after another.
+"""Dense boxes, matched: one event, or a few one after another.
 
 An event
 
 1. keeps the lines that some box of theirs could match (coarse bitmaps over lines, in cache);
-2. ANDs the bitmaps of those lines, rarest attribute first, while that costs less than verifying
-   what is left;
+2. ANDs the bitmaps of those lines, rarest attribute first, each line until verifying what is
+   left of it costs less;
 3. verifies candidates on one row of packed codes each, all attributes in a few subtractions;
 4. settles the few whose code ties with the event's on the exact bound.
 
@@ -13,6 +13,8 @@ No step branches on data in memory, and each prefetches: what counts is that cac
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 from numba import uint64 as u64
@@ -20,48 +22,147 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.dense_build import (
-    CHUNK,
     FIELD_BITS,
     FIELDS,
     GUARD,
     LINE,
-    LINES_AHEAD,
-    LOAD_NS,
+    N_BUCKETS,
     N_COARSE,
     N_RANKS,
-    ROW_NS,
-    ROWS_AHEAD,
     DensePart,
-    Work,
     bucket_of,
-    popcount,
+    row_words,
 )
-from tamis.kernels.memory import f8_at, i4_at, i8_at, prefetch, u1_at, u2_at, u4_at, u8_at
+from tamis.kernels.dense_lines import and_one, and_three, compare_row, set_words, slot_in
+from tamis.kernels.memory import (
+    aligned_zeros,
+    f8_at,
+    i4_at,
+    i8_at,
+    prefetch,
+    u1_at,
+    u2_at,
+    u4_at,
+    u8_at,
+)
+
+AT_ONCE = 3  # attributes that every line is ANDed with before it is asked how much is left
+LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
+CHUNK = 1024  # candidates collected before they are verified
+LINES_AHEAD = 12  # how far ahead to prefetch
+
+
+class Work(NamedTuple):
+    """Scratch of one thread."""
+
+    lines: Array  # i8[L + 1] lines that are ANDed still
+    words: Array  # u8[L*8 + 8] their bits
+    done_lines: Array  # i8[L + 1] lines that are ready to be verified
+    done_words: Array  # u8[L*8 + 8] their bits
+    candidates: Array  # u4[CHUNK + LINE] positions
+    ties: Array  # u4[CHUNK + LINE] positions
+    plan: Array  # i8[5, M + AT_ONCE]: see PLAN_*
+    keys: Array  # u8[2, W]: the event's codes, with guard bits: "possible" and "certain"
+
+
+# Rows of Work.plan; the last three by rank of the attribute, rarest first.
+PLAN_BUCKET, PLAN_COARSE, PLAN_ORDER, PLAN_OFFSET, PLAN_NEED = range(5)
+
+
+def new_work(part: DensePart) -> Work:
+    """Scratch for one thread."""
+    m = part.edges.shape[0]
+    n_lines = -(-part.n // LINE)
+    return Work(
+        np.empty(n_lines + 1, np.int64),
+        aligned_zeros(8 * n_lines + 8, np.uint64),
+        np.empty(n_lines + 1, np.int64),
+        aligned_zeros(8 * n_lines + 8, np.uint64),
+        np.zeros(CHUNK + LINE, np.uint32),
+        np.empty(CHUNK + LINE, np.uint32),
+        np.zeros((5, m + AT_ONCE), np.int64),
+        np.zeros((2, row_words(m)), np.uint64),
+    )
+
+
+def handle_of(part: DensePart, work: Work) -> Array:
+    """i8[19]: sizes and addresses of part and work, which must outlive it.
+
+    Handing over 16 arrays costs 5 us a call, one handle 0.4.
+    """
+    sizes = [part.n, part.edges.shape[0], work.keys.shape[1]]
+    return np.array(sizes + [x.ctypes.data for x in [*part[1:], *work]], np.int64)
+
+
+@inlined
+def open_part(h):
+    """The part behind a handle."""
+    n, m, w = h[0], h[1], h[2]
+    n_lines = (n + LINE - 1) // LINE
+    return DensePart(
+        n,
+        carray(f8_at(h[3]), (n * m * 2,)),
+        carray(f8_at(h[4]), (m, N_RANKS)),
+        carray(u2_at(h[5]), (m, 2, N_RANKS)),
+        carray(u1_at(h[6]), (m,)),
+        carray(u8_at(h[7]), (n_lines * LINE * w,)),
+        carray(u8_at(h[8]), (m * (N_BUCKETS + 1) * n_lines * 8,)),
+        carray(u8_at(h[9]), (m, N_COARSE + 1, (n_lines + 63) // 64)),
+        carray(i4_at(h[10]), (m, N_BUCKETS + 1)),
+    )
+
+
+@inlined
+def open_work(h):
+    """The scratch behind a handle."""
+    n_lines = (h[0] + LINE - 1) // LINE
+    return Work(
+        carray(i8_at(h[11]), (n_lines + 1,)),
+        carray(u8_at(h[12]), (8 * n_lines + 8,)),
+        carray(i8_at(h[13]), (n_lines + 1,)),
+        carray(u8_at(h[14]), (8 * n_lines + 8,)),
+        carray(u4_at(h[15]), (CHUNK + LINE,)),
+        carray(u4_at(h[16]), (CHUNK + LINE,)),
+        carray(i8_at(h[17]), (5, h[1] + AT_ONCE)),
+        carray(u8_at(h[18]), (2, h[2])),
+    )
+
+
+@kernel
+def prepare(handle, event):
+    """Fill the plan, the keys and the bitmap of lines (``done_words``) for event: f8[M].
+
+    Returns how many attributes exclude anything, at least 1.
+    """
+    part, work = open_part(handle), open_work(handle)
+    encode_event(part, event, work)
+    and_coarse(part, work)
+    return order_attributes(part, work)
 
 
 @inlined
 def encode_event(part, event, work):
-    """Fill work.plan[0], [1] (bucket, coarse bucket) and work.keys for one event."""
+    """Fill the buckets of the plan, and the keys."""
     plan, keys, edges, coarse = work.plan, work.keys, part.edges, part.coarse
-    n_buckets = part.counts.shape[1] - 1
     for w in range(keys.shape[1]):  # a missing value: only code 0 passes
-        keys[0, w] = keys[1, w] = keys[2, w] = u64(GUARD)
-    plan[0, :] = 0
+        keys[0, w] = keys[1, w] = u64(GUARD)
+    plan[PLAN_BUCKET, :] = 0
     step = N_RANKS >> 1
     while step:  # rank_of for all attributes at once: their misses overlap
         for a in range(len(event)):
-            k = plan[0, a]
-            plan[0, a] = k + (step if edges[a, k + step - 1] <= event[a] else 0)
+            k = plan[PLAN_BUCKET, a]
+            plan[PLAN_BUCKET, a] = k + (step if edges[a, k + step - 1] <= event[a] else 0)
         step >>= 1
-    block = coarse.shape[2] * coarse.shape[3]
+    n_words = coarse.shape[2]
     for a in range(len(event)):
         if np.isnan(event[a]):
-            plan[0, a], plan[1, a] = n_buckets, N_COARSE
+            plan[PLAN_BUCKET, a], plan[PLAN_COARSE, a] = N_BUCKETS, N_COARSE
             continue
-        rank = 1 + plan[0, a]
-        plan[0, a], plan[1, a] = bucket_of(rank, n_buckets), bucket_of(rank, N_COARSE)
-        at = (a * (N_COARSE + 1) + plan[1, a]) * block
-        for w in range(0, block, 8):
+        rank = 1 + plan[PLAN_BUCKET, a]
+        plan[PLAN_BUCKET, a] = bucket_of(rank, N_BUCKETS)
+        plan[PLAN_COARSE, a] = bucket_of(rank, N_COARSE)
+        at = (a * (N_COARSE + 1) + plan[PLAN_COARSE, a]) * n_words
+        for w in range(0, n_words, 8):
             prefetch(coarse, u64(at + w))
         for side in range(2):
             f = 2 * a + side
@@ -72,301 +173,225 @@ def encode_event(part, event, work):
 
 
 @inlined
-def order_attributes(part, work):
-    """The attributes that exclude anything, rarest bucket first, into plan[2] and plan[3].
+def and_coarse(part, work):
+    """Write to ``done_words``, bit l: line l may hold a match."""
+    coarse, alive, plan = part.coarse, work.done_words, work.plan
+    n_words = coarse.shape[2]
+    for w in range(n_words):
+        alive[w] = coarse[0, plan[PLAN_COARSE, 0], w]
+    for a in range(1, coarse.shape[0]):
+        c = plan[PLAN_COARSE, a]
+        for w in range(n_words):
+            alive[w] &= coarse[a, c, w]
 
-    Returns how many, at least 1.
+
+@inlined
+def order_attributes(part, work):
+    """Order the attributes that exclude anything, rarest bucket first; returns how many, >= 1.
+
+    Of the k-th, ``PLAN_OFFSET`` is where its bitmap begins in the pool, ``PLAN_NEED`` how many
+    bits a line must have left for it to pay. Beyond the last none pays.
     """
     plan, counts = work.plan, part.counts
-    stride = (part.n + LINE - 1) // LINE * part.coarse.shape[2] * 8
+    stride = (part.n + LINE - 1) // LINE * 8
     m = counts.shape[0]
     k = 0
     for a in range(m):
-        count = counts[a, plan[0, a]]
+        count = counts[a, plan[PLAN_BUCKET, a]]
         if count == part.n and (k > 0 or a < m - 1):
             continue
         j = k
-        while j > 0 and counts[plan[2, j - 1], plan[0, plan[2, j - 1]]] > count:
-            plan[2, j] = plan[2, j - 1]
+        while (
+            j > 0
+            and counts[plan[PLAN_ORDER, j - 1], plan[PLAN_BUCKET, plan[PLAN_ORDER, j - 1]]] > count
+        ):
+            plan[PLAN_ORDER, j] = plan[PLAN_ORDER, j - 1]
             j -= 1
-        plan[2, j] = a
+        plan[PLAN_ORDER, j] = a
         k += 1
     for j in range(k):
-        a = plan[2, j]
-        plan[3, j] = (a * counts.shape[1] + plan[0, a]) * stride
+        a = plan[PLAN_ORDER, j]
+        count = counts[a, plan[PLAN_BUCKET, a]]
+        plan[PLAN_OFFSET, j] = (a * (N_BUCKETS + 1) + plan[PLAN_BUCKET, a]) * stride
+        spared = LOADS_PER_ROW * (1.0 - count / part.n)  # loads, for each bit
+        plan[PLAN_NEED, j] = LINE if spared * LINE < 1.0 else np.int64(np.ceil(1.0 / spared))
+    for j in range(k, m + AT_ONCE):
+        plan[PLAN_OFFSET, j] = plan[PLAN_OFFSET, 0]
+        plan[PLAN_NEED, j] = LINE + 1
     return k
 
 
 @inlined
-def choose_lines(part, work, alive):
-    """Write ``alive``: u8[R*KW], bit l of word block r: line l of replica r may hold a match.
-
-    Returns the replica with the fewest such lines.
-    """
-    coarse, plan = part.coarse, work.plan
-    n_words = coarse.shape[3]
-    stride = u64(coarse.shape[2] * n_words)
-    flat = coarse.reshape(-1)
-    for w in range(len(alive)):
-        alive[w] = ~u64(0)
-    for a in range(coarse.shape[0]):
-        at = u64(a * (N_COARSE + 1) + plan[1, a]) * stride
-        for w in range(len(alive)):
-            alive[w] &= flat[at + u64(w)]
-    best, fewest = 0, part.n + 1
-    for r in range(coarse.shape[2]):
-        count = 0
-        for w in range(r * n_words, (r + 1) * n_words):
-            count += popcount(alive[w])
-        if count < fewest:
-            best, fewest = r, count
-    return best
-
-
-@inlined
-def list_lines(alive, n_words, r, first_line, lines):
-    """Numbers of the lines set in word block r of alive, into lines; returns how many."""
+def list_lines(part, work):
+    """Numbers of the lines that ``prepare`` left, into lines; returns how many."""
+    alive, lines = work.done_words, work.lines
     k = 0
-    for w in range(n_words):
-        word = alive[r * n_words + w]
+    for w in range(part.coarse.shape[2]):
+        word = alive[w]
         while word:
-            lines[k] = first_line + 64 * w + np.int64(trailing_zeros(word))
+            lines[k] = 64 * w + np.int64(trailing_zeros(word))
             k += 1
             word &= word - u64(1)
     return k
 
 
 @inlined
-def and_phase(pool, offsets, first, last, work, n_lines):
-    """AND bitmaps first..last of the listed lines into work.words; keep the lines with a bit left.
-
-    Free of branches on data, and prefetched, so that misses overlap. Returns the lines and the
-    bits that are left.
-    """
-    lines, words = work.lines, work.words
-    fresh = first == 0
-    k = bits = 0
+def and_first(part, work, n_lines):
+    """AND the AT_ONCE rarest attributes of the listed lines; returns lines left, lines done."""
+    pool, plan = part.pool, work.plan
+    lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
+    p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
+    following, need = u64(plan[PLAN_OFFSET, AT_ONCE]), plan[PLAN_NEED, AT_ONCE]
+    k = d = 0
     for i in range(min(LINES_AHEAD, n_lines)):
-        for j in range(first, last):
-            prefetch(pool, u64(offsets[j]) + u64(lines[i]) * u64(8))
+        ahead = u64(8) * u64(lines[i])
+        prefetch(pool, p + ahead)
+        prefetch(pool, q + ahead)
+        prefetch(pool, r + ahead)
     for i in range(n_lines):
-        ahead = u64(lines[min(i + LINES_AHEAD, n_lines - 1)]) * u64(8)
-        for j in range(first, last):
-            prefetch(pool, u64(offsets[j]) + ahead)
+        ahead = u64(8) * u64(lines[min(i + LINES_AHEAD, n_lines - 1)])
+        prefetch(pool, p + ahead)
+        prefetch(pool, q + ahead)
+        prefetch(pool, r + ahead)
         line = lines[i]
-        base = u64(line) * u64(8)
-        if fresh:
-            a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = ~u64(0)
-        else:
-            q = u64(i) * u64(8)
-            a0, a1, a2, a3 = words[q], words[q + u64(1)], words[q + u64(2)], words[q + u64(3)]
-            a4, a5, a6, a7 = (
-                words[q + u64(4)],
-                words[q + u64(5)],
-                words[q + u64(6)],
-                words[q + u64(7)],
-            )
-        for j in range(first, last):
-            p = u64(offsets[j]) + base
-            a0 &= pool[p]
-            a1 &= pool[p + u64(1)]
-            a2 &= pool[p + u64(2)]
-            a3 &= pool[p + u64(3)]
-            a4 &= pool[p + u64(4)]
-            a5 &= pool[p + u64(5)]
-            a6 &= pool[p + u64(6)]
-            a7 &= pool[p + u64(7)]
-        q = u64(k) * u64(8)
-        words[q], words[q + u64(1)], words[q + u64(2)], words[q + u64(3)] = a0, a1, a2, a3
-        words[q + u64(4)], words[q + u64(5)], words[q + u64(6)], words[q + u64(7)] = a4, a5, a6, a7
-        lines[k] = line
-        k += np.int64((a0 | a1 | a2 | a3 | a4 | a5 | a6 | a7) != u64(0))
-        bits += popcount(a0) + popcount(a1) + popcount(a2) + popcount(a3)
-        bits += popcount(a4) + popcount(a5) + popcount(a6) + popcount(a7)
-    return k, bits
+        at = u64(8) * u64(line)
+        bits = and_three(pool, p + at, q + at, r + at, words, u64(8 * k), done_words, u64(8 * d))
+        lines[k] = done_lines[d] = line
+        is_left = np.int64(bits >= need)
+        prefetch(pool, at + (following if is_left else p))
+        k += is_left
+        d += np.int64(bits > 0) - is_left
+    return k, d
 
 
 @inlined
-def and_lines(part, work, n_used, n_lines):
-    """AND attributes while that is cheaper than verifying what is left; returns what is left."""
-    plan, counts = work.plan, part.counts
-    share = 1.0 / part.n
-    done, bits = 0, 0
-    step = min(3, n_used)
-    while step:
-        n_lines, bits = and_phase(part.pool, plan[3], done, done + step, work, n_lines)
-        done += step
-        step = 0
-        left = float(bits)
-        while done + step < n_used:
-            a = plan[2, done + step]
-            rate = counts[a, plan[0, a]] * share
-            if left * (1.0 - rate) * ROW_NS < n_lines * LOAD_NS:
-                break
-            left *= rate
-            step += 1
-    return n_lines, bits
+def and_next(part, work, j, n_lines, d):
+    """AND the j-th attribute of the lines that are left; returns lines left, lines done.
 
-
-@inlined
-def collect(work, line, n_lines):
-    """List the bits of work.words from ``line`` on, until CHUNK; returns next line, how many."""
-    lines, words, candidates = work.lines, work.words, work.candidates
+    Each line left is asked for in the bitmap of the attribute after it, a whole round ahead.
+    """
+    pool, plan = part.pool, work.plan
+    lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
+    p, following = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
+    need = plan[PLAN_NEED, j + 1]
     k = 0
-    while line < n_lines and k < CHUNK:
-        place = u64(lines[line]) * u64(LINE)
-        for w in range(u64(8) * u64(line), u64(8) * u64(line) + u64(8)):
-            word = words[w]
+    for i in range(n_lines):
+        line = lines[i]
+        at = u64(8) * u64(line)
+        bits = and_one(pool, p + at, words, u64(8 * i), u64(8 * k), done_words, u64(8 * d))
+        lines[k] = done_lines[d] = line
+        is_left = np.int64(bits >= need)
+        prefetch(pool, at + (following if is_left else p))
+        k += is_left
+        d += np.int64(bits > 0) - is_left
+    return k, d
+
+
+@inlined
+def collect(part, work, i, n_done):
+    """List the bits of the lines done from the i-th on, until CHUNK; returns next i, how many."""
+    lines, words, candidates = work.done_lines, work.done_words, work.candidates
+    n_words = u64(work.keys.shape[1])
+    k = 0
+    while i < n_done and k < CHUNK:
+        at = u64(8) * u64(i)
+        is_set = set_words(words, at)
+        while is_set:
+            w = u64(trailing_zeros(is_set))
+            place = u64(lines[i]) * u64(LINE) + w * u64(64)
+            word = words[at + w]
             while word:
-                candidates[k] = place + u64(trailing_zeros(word))
+                p = place + u64(trailing_zeros(word))
+                prefetch(part.rows, p * n_words)
+                candidates[k] = p
                 k += 1
                 word &= word - u64(1)
-            place += u64(64)
-        line += 1
-    return line, k
+            is_set &= is_set - u64(1)
+        i += 1
+    return i, k
+
+
+@inlined
+def compare(rows, p, keys, k, n_words):
+    """How the row from p on fits keys[k:] (flat): 0 no, 1 tie, 3 yes."""
+    fits = compare_row(rows, p, keys, k, n_words)
+    for w in range(u64(4), n_words):
+        row = rows[p + w]
+        possible = ((keys[k + w] - row) & u64(GUARD)) == u64(GUARD)
+        certain = ((keys[k + n_words + w] - row) & u64(GUARD)) == u64(GUARD)
+        fits &= np.int64(possible) | np.int64(certain) << 1
+    return fits
 
 
 @inlined
 def verify(part, event, work, n_candidates, out, n_out):
     """Append the slots of the candidates that match to out; returns the new length."""
-    rows, keys, candidates = part.rows, work.keys, work.candidates
-    verdicts, slots = work.verdicts, work.slots
-    n_words = u64(keys.shape[1])
-    for i in range(min(ROWS_AHEAD, n_candidates)):
-        prefetch(rows, u64(candidates[i]) * n_words)
-    for i in range(n_candidates):
-        prefetch(rows, u64(candidates[i + ROWS_AHEAD]) * n_words)
-        p = u64(candidates[i]) * n_words
-        w0, w1, w2, w3 = rows[p], rows[p + u64(1)], rows[p + u64(2)], rows[p + u64(3)]
-        # guard bit of key - row: set where the row's code <= the event's
-        possible = (keys[0, 0] - w0) & (keys[0, 1] - w1) & (keys[0, 2] - w2) & (keys[0, 3] - w3)
-        certain = (keys[1, 0] - w0) & (keys[1, 1] - w1) & (keys[1, 2] - w2) & (keys[1, 3] - w3)
-        for w in range(u64(4), n_words):
-            row = rows[p + w]
-            possible &= keys[0, w] - row
-            certain &= keys[1, w] - row
-        verdicts[i] = np.uint8((possible & u64(GUARD)) == u64(GUARD)) + np.uint8(
-            (certain & u64(GUARD)) == u64(GUARD)
-        )
-        slots[i] = np.int32(
-            (w0 >> u64(56))
-            | ((w1 >> u64(56)) << u64(8))
-            | ((w2 >> u64(56)) << u64(16))
-            | ((w3 >> u64(56)) << u64(24))
-        )
+    rows, candidates, ties = part.rows, work.candidates, work.ties
+    keys, n_words = work.keys.reshape(-1), u64(work.keys.shape[1])
     n_ties = 0
     for i in range(n_candidates):
-        v, slot = verdicts[i], slots[i]
-        out[n_out] = slot
-        n_out += np.int64(v == 2)
-        candidates[n_ties] = candidates[i]
-        slots[n_ties] = slot
-        n_ties += np.int64(v == 1)
-    work.stats[3] += n_ties
-    return settle_ties(part, event, work, n_ties, out, n_out)
-
-
-@inlined
-def settle_ties(part, event, work, n_ties, out, n_out):
-    """Decide the first n_ties candidates by the exact bounds whose codes tie with the event's."""
-    rows, keys, candidates, bounds = part.rows, work.keys, work.candidates, part.bounds
-    n_words, stride = u64(keys.shape[1]), u64(2 * len(event))
-    for compare in range(2):  # first ask for the cache lines, then compare
-        for i in range(n_ties):
-            p, at = u64(candidates[i]) * n_words, u64(work.slots[i]) * stride
-            ok = True
-            for w in range(n_words):
-                tied = ~(keys[1, w] - rows[p + w]) & u64(GUARD)
-                while tied:
-                    f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
-                    tied &= tied - u64(1)
-                    if compare:
-                        x, bound = event[f >> u64(1)], bounds[at + f]
-                        ok &= (x <= bound) if f & u64(1) else (bound <= x)
-                    else:
-                        prefetch(bounds, at + f)
-            if compare:
-                out[n_out] = work.slots[i]
-                n_out += np.int64(ok)
+        p = u64(candidates[i]) * n_words
+        fits = compare(rows, p, keys, u64(0), n_words)
+        out[n_out] = slot_in(rows, p)
+        ties[n_ties] = candidates[i]
+        n_out += np.int64(fits == 3)
+        n_ties += np.int64(fits == 1)
+    for i in range(n_ties):
+        p = u64(ties[i]) * n_words
+        touch_ties(part, keys, u64(0), n_words, p)
+    for i in range(n_ties):
+        p = u64(ties[i]) * n_words
+        out[n_out] = slot_in(rows, p)
+        n_out += np.int64(settle_tie(part, event, keys, u64(0), n_words, p))
     return n_out
 
 
 @inlined
-def match_lines(part, event, work, n_used, n_lines, out, n_out):
-    """Append the matches among the listed lines to out; returns the new length."""
-    n_lines, bits = and_lines(part, work, n_used, n_lines)
-    work.stats[1] += n_lines
-    work.stats[2] += bits
-    line = 0
-    while line < n_lines:
-        line, n_candidates = collect(work, line, n_lines)
-        n_out = verify(part, event, work, n_candidates, out, n_out)
-    return n_out
+def touch_ties(part, keys, k, n_words, p):
+    """Ask for the exact bounds that ``settle_tie`` will look at."""
+    rows = part.rows
+    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
+    for w in range(n_words):
+        tied = ~(keys[k + n_words + w] - rows[p + w]) & u64(GUARD)
+        while tied:
+            f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
+            tied &= tied - u64(1)
+            prefetch(part.bounds, at + f)
 
 
 @inlined
-def match(part, event, work, out):
-    """Write the slots that match event: f8[M] to out: i4[N + 1]; returns how many.
-
-    O(lines + lines alive x attributes + matches).
-    """
-    if part.n == 0:
-        return 0
-    work.stats[:] = 0
-    encode_event(part, event, work)
-    n_used = order_attributes(part, work)
-    n_coarse = part.coarse.shape[3]
-    alive = work.words[: part.coarse.shape[2] * n_coarse]
-    r = choose_lines(part, work, alive)
-    n_lines = list_lines(alive, n_coarse, r, r * ((part.n + LINE - 1) // LINE), work.lines)
-    work.stats[0] = n_lines
-    return match_lines(part, event, work, n_used, n_lines, out, 0)
-
-
-def handle_of(part: DensePart, work: Work) -> Array:
-    """i8[22]: sizes and addresses of part and work, which must outlive it.
-
-    Handing over 16 arrays costs 5 us a call, one handle 0.4.
-    """
-    m, n_buckets = part.counts.shape
-    sizes = [part.n, m, n_buckets, *part.coarse.shape[2:], work.keys.shape[1]]
-    return np.array(sizes + [x.ctypes.data for x in [*part[1:], *work]], np.int64)
-
-
-@inlined
-def open_handle(h):
-    """The part and work behind a handle."""
-    n, m, n_buckets, n_replicas, n_coarse, w = h[0], h[1], h[2], h[3], h[4], h[5]
-    n_lines, size = (n + LINE - 1) // LINE * n_replicas, CHUNK + LINE
-    part = DensePart(
-        n,
-        carray(f8_at(h[6]), (n * m * 2,)),
-        carray(f8_at(h[7]), (m, N_RANKS)),
-        carray(u2_at(h[8]), (m, 2, N_RANKS)),
-        carray(u1_at(h[9]), (m,)),
-        carray(u8_at(h[10]), (n_lines * LINE * w,)),
-        carray(u8_at(h[11]), (m * n_buckets * n_lines * 8,)),
-        carray(u8_at(h[12]), (m, N_COARSE + 1, n_replicas, n_coarse)),
-        carray(i4_at(h[13]), (m, n_buckets)),
-    )
-    work = Work(
-        carray(i8_at(h[14]), (n_lines + 1,)),
-        carray(u8_at(h[15]), (8 * n_lines + 8,)),
-        carray(u4_at(h[16]), (size + ROWS_AHEAD,)),
-        carray(u1_at(h[17]), (size,)),
-        carray(i4_at(h[18]), (size,)),
-        carray(i8_at(h[19]), (4, m)),
-        carray(u8_at(h[20]), (3, w)),
-        carray(i8_at(h[21]), (4,)),
-    )
-    return part, work
+def settle_tie(part, event, keys, k, n_words, p):
+    """Whether the row from p on matches, by the exact bounds whose codes tie with the event's."""
+    rows = part.rows
+    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
+    holds = True
+    for w in range(n_words):
+        tied = ~(keys[k + n_words + w] - rows[p + w]) & u64(GUARD)
+        while tied:
+            f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
+            tied &= tied - u64(1)
+            x, bound = event[f >> u64(1)], part.bounds[at + f]
+            holds &= (x <= bound) if f & u64(1) else (bound <= x)
+    return holds
 
 
 @kernel
 def match_one(handle, event, out):
-    """match() through a handle."""
-    part, work = open_handle(handle)
-    return match(part, event, work, out)
+    """Write the slots that match event: f8[M] to out: i4[N + 1]; returns how many.
+
+    O(lines + lines alive x attributes + matches).
+    """
+    n_used = prepare(handle, event)
+    part, work = open_part(handle), open_work(handle)
+    n_lines = list_lines(part, work)
+    n_lines, n_done = and_first(part, work, n_lines)
+    for j in range(AT_ONCE, n_used):
+        n_lines, n_done = and_next(part, work, j, n_lines, n_done)
+    i = n_out = 0
+    while i < n_done:
+        i, n_candidates = collect(part, work, i, n_done)
+        n_out = verify(part, event, work, n_candidates, out, n_out)
+    return n_out
 
 
 @kernel
@@ -375,9 +400,8 @@ def match_some(handle, events, first, out, offsets):
 
     Writes out[offsets[first]:] and offsets[first + 1:], offsets: i8[E + 1]; returns the next event.
     """
-    part, work = open_handle(handle)
     e = first
-    while e < len(events) and offsets[e] + part.n + 1 <= len(out):
-        offsets[e + 1] = offsets[e] + match(part, events[e], work, out[offsets[e] :])
+    while e < len(events) and offsets[e] + handle[0] + 1 <= len(out):
+        offsets[e + 1] = offsets[e] + match_one(handle, events[e], out[offsets[e] :])
         e += 1
     return e

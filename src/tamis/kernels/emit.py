@@ -60,39 +60,43 @@ def emit_chain(table, leader, version, found):
 
 
 @kernel
+def settle_flagged(slot, row, tests, vector, decides, table, version, found):
+    """Add to ``found`` what a slot that holds tells of its row, which is not plain.
+
+    ``decides``: whether the tests decide for this event; otherwise a slot with tests is asked.
+    """
+    verdict = ACCEPTED
+    if tests.start.size and tests.start[slot + 1] > tests.start[slot]:
+        verdict = judge(tests, vector, slot) if decides else UNDECIDED
+    if verdict == REJECTED:
+        return
+    if verdict == UNDECIDED:
+        found.asked[found.counts[2]] = row
+        found.counts[2] += 1
+    elif _bit(table.has_many_slots, row):
+        found.leaders[found.counts[1]] = row
+        found.counts[1] += 1
+    else:
+        emit_chain(table, row, version, found)
+
+
+@kernel
 def settle(slots, n_slots, row_of_slot, tests, vector, decides, table, version, found):
     """Turn the slots found in one block into rows.
 
     ``slots``: i4[>= n_slots], slots whose constraints hold. ``row_of_slot``: i4[P], or empty
-    where slot p belongs to row p. ``decides``: whether the tests decide for
-    this event; otherwise every slot with tests is asked. Adds to ``found``: rows of plain
-    leaders at once, leaders with many slots and leaders to be asked for later.
+    where slot p belongs to row p. ``decides`` as in ``settle_flagged``. Adds to ``found``: rows
+    of plain leaders at once, leaders with many slots and leaders to be asked for later.
     O(n_slots + tests).
     """
-    n_rows = found.counts[0]
     for i in range(n_slots):
         slot = slots[i]
         row = row_of_slot[slot] if row_of_slot.size else slot
-        if not _bit(table.flagged, row):
-            found.rows[n_rows] = row
-            n_rows += 1
-            continue
-        verdict = ACCEPTED
-        if tests.start.size and tests.start[slot + 1] > tests.start[slot]:
-            verdict = judge(tests, vector, slot) if decides else UNDECIDED
-        if verdict == REJECTED:
-            continue
-        if verdict == UNDECIDED:
-            found.asked[found.counts[2]] = row
-            found.counts[2] += 1
-        elif _bit(table.has_many_slots, row):
-            found.leaders[found.counts[1]] = row
-            found.counts[1] += 1
+        if _bit(table.flagged, row):
+            settle_flagged(slot, row, tests, vector, decides, table, version, found)
         else:
-            found.counts[0] = n_rows
-            emit_chain(table, row, version, found)
-            n_rows = found.counts[0]
-    found.counts[0] = n_rows
+            found.rows[found.counts[0]] = row
+            found.counts[0] += 1
 
 
 @kernel
@@ -122,45 +126,60 @@ def order_by_priority(rows, n_rows, priority, ordered):
 
 
 @kernel
-def settle_batch(
-    slots, offsets, row_of_slot, tests, matrix, decides, table, version, found, rows_end, is_open
-):
-    """``settle`` for plain events, event e having ``slots[offsets[e]:offsets[e + 1]]``.
+def settle_pairs(pairs, first, block, matrix, table, version, found, events, is_open):
+    """``settle`` for plain events: the slots of ``pairs`` from ``first`` on.
 
-    Writes ``rows_end``: i8[E], where the rows of each event end in ``found.rows``, and sets
-    ``is_open``: u1[E] for events with leaders or questions left, which are to be matched one by
-    one. Stops while ``found.rows`` has room for R rows more; returns how many events are done.
-    O(slots + tests).
+    ``block``: its row_of_slot, tests and decides. Writes ``events``: i4 as ``found.rows``, the
+    event of each row, and sets ``is_open``: u1[E] for events with leaders or questions left,
+    which are to be matched one by one. Stops when ``found.rows`` might have too little room for
+    R rows and those pairs that are left; returns how many are done. O(pairs + tests).
     """
-    for e in range(rows_end.size):
-        if found.counts[0] + table.birth.size > found.rows.size:
-            return e
-        found.counts[1] = 0
-        found.counts[2] = 0
-        own = slots[offsets[e] : offsets[e + 1]]
-        settle(own, own.size, row_of_slot, tests, matrix[e], decides, table, version, found)
-        rows_end[e] = found.counts[0]
+    slots, owners = pairs
+    row_of_slot, tests, decides = block
+    room = found.rows.size - table.birth.size - slots.size
+    n_rows = 0
+    for i in range(first, slots.size):
+        slot, event = slots[i], owners[i]
+        row = row_of_slot[slot] if row_of_slot.size else slot
+        if not _bit(table.flagged, row):
+            found.rows[n_rows] = row
+            events[n_rows] = event
+            n_rows += 1
+            continue
+        if n_rows > room + i:
+            found.counts[0] = n_rows
+            return i
+        found.counts[0], found.counts[1], found.counts[2] = n_rows, 0, 0
+        settle_flagged(slot, row, tests, matrix[event], decides, table, version, found)
+        for k in range(n_rows, found.counts[0]):
+            events[k] = event
+        n_rows = found.counts[0]
         if found.counts[1] or found.counts[2]:
-            is_open[e] = 1
-    return rows_end.size
+            is_open[event] = 1
+    found.counts[0] = n_rows
+    return slots.size
 
 
 @kernel
-def order_batch(rows, events, n_rows, n_events, priority, ordered, offsets):
+def order_batch(rows, events, n_levels, priority, ordered, offsets):
     """Sort rows by event, then priority, keeping their order otherwise.
 
-    ``events``: i4[n_rows], the event of each row. Writes ``ordered``: i4[n_rows] and
-    ``offsets``: i8[n_events + 1]. O(n_rows + n_events x N_PRIORITIES).
+    ``events``: i4[>= n_rows], the event of each row; ``n_levels``: N_PRIORITIES, or 1 where all
+    rows have the same. Writes ``ordered``: i4[n_rows] and ``offsets``: i8[E + 1].
+    O(n_rows + E x n_levels).
     """
-    position = np.zeros(n_events * N_PRIORITIES + 1, np.int64)
-    for i in range(n_rows):
-        position[events[i] * N_PRIORITIES + priority[rows[i]] + 1] += 1
-    for key in range(n_events * N_PRIORITIES):
+    n_events = offsets.size - 1
+    position = np.zeros(n_events * n_levels + 1, np.int64)
+    for i in range(rows.size):
+        level = priority[rows[i]] if n_levels > 1 else 0
+        position[events[i] * n_levels + level + 1] += 1
+    for key in range(n_events * n_levels):
         position[key + 1] += position[key]
     for e in range(n_events + 1):
-        offsets[e] = position[e * N_PRIORITIES]
-    for i in range(n_rows):
-        key = events[i] * N_PRIORITIES + priority[rows[i]]
+        offsets[e] = position[e * n_levels]
+    for i in range(rows.size):
+        level = priority[rows[i]] if n_levels > 1 else 0
+        key = events[i] * n_levels + level
         ordered[position[key]] = rows[i]
         position[key] += 1
 

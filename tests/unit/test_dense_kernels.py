@@ -1,0 +1,121 @@
+"""Dense blocks find exactly what plain NumPy finds, one event at a time and line by line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tamis.bench import workloads
+from tamis.index.dense_block import MIN_EVENTS, DenseBlock
+from tamis.kernels.compiled import IS_COMPILED
+from tamis.kernels.dense_batch import Pairs, match_lines, new_batch, new_lane
+from tamis.kernels.dense_build import LINE, kd_order
+from tamis.kernels.scan import Boxes
+
+pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="dense blocks need compiled kernels")
+
+inf, nan = np.inf, np.nan
+BORDERS = np.array([-inf, -1.7e308, -5, -0.0, 0, 5e-324, 1, 1.5, 2**53, 2.0**53 + 2, 1.7e308, inf])
+
+
+def block_of(low, high):
+    columns = np.arange(low.shape[1], dtype=np.int32)
+    return DenseBlock.build(Boxes(columns, np.ascontiguousarray(np.stack([low, high], axis=2))))
+
+
+def expected(low, high, event):
+    """The boxes that hold an event, the slow way."""
+    is_free = np.isnan(low) & np.isnan(high)
+    return np.nonzero((is_free | ((low <= event) & (event <= high))).all(axis=1))[0]
+
+
+def check(low, high, events):
+    """Compare singly, in a small batch and in a large one; returns the number of matches."""
+    block = block_of(low, high)
+    wanted = [expected(low, high, event) for event in events]
+    for event, slots in zip(events, wanted, strict=True):
+        out = np.full(block.n_slots + 2, -7, np.int32)
+        n_found = block.candidates(event, out)
+        assert np.array_equal(np.sort(out[:n_found]), slots)
+        assert out[-1] == -7
+    n_repeats = -(-MIN_EVENTS // len(events))
+    for repeats in (1, n_repeats):
+        parts = list(block.pairs(np.tile(events, (repeats, 1))))
+        found = np.concatenate([slots for slots, _ in parts])
+        owners = np.concatenate([owner for _, owner in parts])
+        assert len(found) == repeats * sum(map(len, wanted))
+        order = np.lexsort((found, owners))
+        assert np.array_equal(found[order], np.concatenate(wanted * repeats))
+        counts = np.tile(list(map(len, wanted)), repeats)
+        assert np.array_equal(owners[order], np.repeat(np.arange(len(counts)), counts))
+    return sum(map(len, wanted))
+
+
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 511, 512, 513, 1000, 9000])
+@pytest.mark.parametrize("make", [workloads.make_w1, workloads.make_w2])
+def test_workloads(make, n):
+    workload = make(n, n_events=50)
+    check(workload.low, workload.high, workload.values)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 10, 11, 23])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_borders(m, seed):
+    # Few values, so that bounds, events and edges coincide; at m = 11 and 23 a row has more words.
+    random = np.random.default_rng([m, seed])
+    n = int(random.integers(1, 2500))
+    ends = np.sort(random.choice(BORDERS, (n, m, 2)), axis=2)
+    low, high = ends[..., 0].copy(), ends[..., 1].copy()
+    is_free = random.random((n, m)) < 0.8
+    low[is_free] = high[is_free] = nan
+    low[random.random((n, m)) < 0.1] = -inf
+    high[np.isnan(high) & ~np.isnan(low)] = inf
+    events = random.choice(BORDERS, (40, m))
+    events[random.random(events.shape) < 0.1] = nan
+    assert check(low, high, events)
+
+
+def test_ties_are_settled_by_exact_bounds():
+    # Bounds one float64 beside the event's value share its code.
+    random = np.random.default_rng(5)
+    values = random.random(3000)
+    events = np.stack([values[:60]] * 4, axis=1)
+    near = np.stack([values] * 4, axis=1)
+    low = np.where(random.random(near.shape) < 0.1, np.nextafter(near, inf), near)
+    high = np.where(random.random(near.shape) < 0.1, np.nextafter(near, -inf), near)
+    low[:, 1:], high[:, 1:] = low[:, 1:] - 0.5, high[:, 1:] + 0.5
+    assert 20 < check(low, high, events) < 60
+
+
+def test_every_event_matches_every_box():
+    low, high = np.zeros((3 * LINE, 4)), np.ones((3 * LINE, 4))
+    assert check(low, high, np.full((20, 4), 0.5)) == 20 * 3 * LINE
+
+
+def test_lines_are_resumed_where_the_room_ended():
+    low, high = np.zeros((5 * LINE, 4)), np.ones((5 * LINE, 4))
+    block, events = block_of(low, high), np.full((3, 4), 0.5)
+    batch, lane = new_batch(block._handle(), block._part, events), new_lane(3)
+    room, line, n_found = 3 * LINE + 7, 0, 0
+    stops = []
+    while line < 5:
+        pairs = Pairs(np.empty(room, np.int32), np.empty(room, np.int32))
+        line, n_pairs = match_lines(block._handle(), events, batch, lane, line, pairs)
+        n_found += n_pairs
+        stops.append(line)
+    assert stops == [1, 2, 3, 4, 5]
+    assert n_found == 3 * 5 * LINE
+
+
+def test_the_order_prefers_the_attribute_with_the_least_left():
+    # The first attribute is met by half of the values only; the gap on the second is wider.
+    random = np.random.default_rng(3)
+    ranks = np.empty((2 * LINE, 4), np.uint16)
+    ranks[:, 0], ranks[:, 2] = 1024, 1
+    ranks[:, 1] = random.integers(1, 800, len(ranks))
+    ranks[:, 3] = random.integers(1, 1000, len(ranks))
+    order = np.arange(len(ranks), dtype=np.int32)
+    kd_order(ranks, order)
+    first, second = ranks[order[:LINE]], ranks[order[LINE:]]
+    assert first[:, 1].max() // 8 <= second[:, 1].min() // 8
+    assert first[:, 3].max() > second[:, 3].min()
