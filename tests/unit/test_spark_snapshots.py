@@ -68,7 +68,7 @@ def test_random_changes_give_what_a_dict_of_them_gives(
             living.pop(id, None)
         x = rng.randrange(10)
         expected = sorted(
-            (one.id, one.priority, one.owner, layers.schedule_text(one.delivery))
+            (one.id, one.priority, one.owner, settings_text(one.delivery))
             for one in living.values()
             if evaluate(one.condition, {"x": x})
         )

@@ -32,7 +32,8 @@ class EventMapping:
     ``points`` makes a point of two columns: ``{"place": ("lon", "lat")}``. ``json`` names the
     columns that hold JSON objects as text; their fields are attributes, under the prefix given
     in a mapping (``{"body": "car."}``). ``id``, ``time`` and ``payload`` may also name a field
-    of such an object. ``attributes`` says which columns count; without it all others do.
+    of such an object. ``attributes`` says which columns count; without it all others do. A row
+    is a dead letter where the column ``error`` is not null, and that is the reason.
 
     A nested struct or map is flattened with dots; an array is several values; a struct of lon
     and lat is a point, one of low and high a range, one of polygon (WKT) a polygon.
@@ -47,11 +48,12 @@ class EventMapping:
     points: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     json: Mapping[str, str] | Sequence[str] = ()
     attributes: Sequence[str] | None = None
+    error: str | None = None
 
     @property
     def own_columns(self) -> set[str]:
         """The columns that are no attributes of their own."""
-        named = {self.id, self.time, self.payload, *self.prefix_of_json}
+        named = {self.id, self.time, self.payload, self.error, *self.prefix_of_json}
         return {name for name in named if name} | {c for pair in self.points.values() for c in pair}
 
     @property
@@ -73,7 +75,7 @@ class EventMapping:
             raise InvalidEvent(f"the events have two columns of the same name: {', '.join(names)}")
         has_json = bool(self.prefix_of_json)
         needed = [*self.prefix_of_json, *(c for pair in self.points.values() for c in pair)]
-        needed += self.attributes or []
+        needed += [*(self.attributes or []), *([self.error] if self.error else [])]
         needed += [] if has_json else [n for n in (self.id, self.time, self.payload) if n]
         absent = [name for name in needed if name not in names]
         if absent:
@@ -130,6 +132,7 @@ class EventReader:
         ids = _as_text(batch.column(self.mapping.id))
         times, dead = self._times(batch)
         dead.update(dict.fromkeys(_without_id(ids), "the event has no id"))
+        dead.update(self._errors(batch))
         payloads = self._payloads(batch)
         if not dead:
             return Events(np.arange(batch.num_rows), ids, times, payloads, columns, [])
@@ -168,6 +171,14 @@ class EventReader:
                 times.append(None)
                 dead[row] = str(error)
         return pa.array(times, TIMESTAMP), dead
+
+    def _errors(self, batch: pa.RecordBatch) -> dict[int, str]:
+        """The rows that are said to be none, with the reason."""
+        if self.mapping.error is None:
+            return {}
+        errors = batch.column(self.mapping.error)
+        rows = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
+        return {int(row): errors[row].as_py() for row in rows}
 
     def _payloads(self, batch: pa.RecordBatch) -> pa.Array:
         name = self.mapping.payload
@@ -246,6 +257,7 @@ def _check_own(mapping: EventMapping, schema: pa.Schema) -> None:
             "timestamps, dates or text",
         ),
         mapping.payload: ((pa.types.is_binary, pa.types.is_string), "binary or text"),
+        mapping.error: ((pa.types.is_string,), "text"),
         **dict.fromkeys(mapping.prefix_of_json, ((pa.types.is_string, pa.types.is_binary), "text")),
     }
     for name, (allowed, what) in tests.items():

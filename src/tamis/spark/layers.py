@@ -7,7 +7,6 @@ removed.npy       the rows of the layer below that no longer count
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.delivery import parse_settings, settings_text
 from tamis.errors import SnapshotError
 from tamis.index import Index
 from tamis.model import Subscription
@@ -30,13 +30,6 @@ NO_ROWS: Rows = np.zeros(0, np.int32)
 
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _SETTINGS = pa.schema([("owner", _TEXTS), ("schedule", _TEXTS)])
-
-
-def schedule_text(delivery: Mapping[str, Any]) -> str:
-    """Delivery settings as text, the same for equal settings; "" for none."""
-    if not delivery:
-        return ""
-    return json.dumps(dict(delivery), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -64,7 +57,9 @@ def settings_of(subscriptions: Iterable[Subscription]) -> pa.Table:
 
 def settings_table(deliveries: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
     """The settings of subscriptions, from their owners and delivery settings."""
-    pairs = [(owner, schedule_text(delivery)) for owner, delivery in deliveries]
+    pairs = [(owner, settings_text(delivery)) for owner, delivery in deliveries]
+    for text in {text for _, text in pairs}:
+        parse_settings(text)
     owners, schedules = zip(*pairs, strict=True) if pairs else ((), ())
     columns = [pa.array(texts, pa.string()).dictionary_encode() for texts in (owners, schedules)]
     return pa.table(columns, schema=_SETTINGS)

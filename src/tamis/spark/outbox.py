@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -12,8 +11,9 @@ import pyarrow.parquet as pq
 
 from tamis.delivery.notification import NOTIFICATION_SCHEMA
 from tamis.errors import PipelineError
+from tamis.spark.layers import sync
 
-__all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "read_folder", "sync"]
+__all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "read_folder"]
 
 OUTBOX_ORDER = ("priority", "due", "subscription_id", "part")
 """The order of the notifications of one micro-batch: the highest priority first."""
@@ -89,15 +89,6 @@ class ParquetOutbox:
         folders = sorted(self.path.glob("batch=*"), key=lambda path: int(path.name[6:]))
         tables = [read_folder(folder, NOTIFICATION_SCHEMA) for folder in folders]
         return pa.concat_tables([NOTIFICATION_SCHEMA.empty_table(), *tables])
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read_folder(folder: Path, schema: pa.Schema) -> pa.Table:

@@ -91,7 +91,7 @@ class Pipeline:
 
         self.check()
         settings = self.settings
-        spark = self._spark = session(settings.name, **settings.spark)
+        spark = self._spark = session(settings.name, **self._spark_settings())
         events, mapping = open_events(spark, settings.events)
         mode = settings.matching.mode
         self._matching = match_stream(
@@ -105,6 +105,16 @@ class Pipeline:
             name=f"{settings.name}: match",
         )
         return self._matching
+
+    def _spark_settings(self) -> dict[str, Any]:
+        """Those of the file, and Kafka's connector where it is needed and not named there."""
+        given = dict(self.settings.spark)
+        has_jars = any(name.startswith("spark.jars") for name in given)
+        if self.settings.events.source != "kafka" or has_jars:
+            return given
+        from tamis.spark.kafka import connector_settings
+
+        return {**connector_settings(), **given}
 
     def _start_notifying(self, interval: timedelta | None) -> NotifyStream:
         from tamis.spark.notifier import notify_stream

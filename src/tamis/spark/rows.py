@@ -57,6 +57,8 @@ def _row(held: dict[str, Any], names: list[str], mapping: EventMapping) -> Row:
     for value in held.values():
         if isinstance(value, TamisError):
             raise value
+    if mapping.error is not None and held[mapping.error] is not None:
+        raise InvalidEvent(held[mapping.error])
     attributes = {name: held[name] for name in names if held[name] is not None}
     for name, (lon, lat) in mapping.points.items():
         if not any(c is None or c != c for c in (held[lon], held[lat])):

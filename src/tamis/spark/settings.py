@@ -91,19 +91,11 @@ class SubscriptionSettings(_Section):
 
 
 class MatchSettings(_Section):
-    """How matching is spread, and where matches go beside the match log."""
+    """How matching is spread, and how often it is done."""
 
     mode: Literal["auto", "replicated", "sharded"] = "auto"
     tokens: Annotated[int, Field(gt=0, le=4096)] = 16
     interval: Span = timedelta(milliseconds=500)
-    servers: str | None = None
-    topic: str | None = None
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> MatchSettings:
-        if (self.servers is None) != (self.topic is None):
-            raise ValueError("servers and topic go together; give both or neither")
-        return self
 
 
 class NotificationSettings(_Section):
@@ -111,9 +103,7 @@ class NotificationSettings(_Section):
 
     outbox: str
     interval: Span = timedelta(seconds=1)
-    retention: Span = timedelta(days=1)
-    servers: str | None = None
-    topic: str | None = None
+    retention: Span = timedelta(hours=1)
 
 
 class PipelineSettings(_Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import PipelineError
@@ -16,52 +16,75 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LINE = "value"  # the column of Spark's text source
-
-
-def check_folder(path: Path, what: str) -> None:
-    """Raise PipelineError unless a folder is there and can be read."""
-    if not path.is_dir():
-        raise PipelineError(f"{what}: {path} is not a folder; make it, or name another one")
+CORRUPT, ERROR = "_corrupt_record", "_error"
+# What tamis.spark.kafka makes of a message.
+TOPIC_COLUMNS: dict[str, Any] = {
+    "id": "id",
+    "time": "time",
+    "payload": "payload",
+    "json": ["attributes"],
+    "attributes": [],
+    "error": "error",
+}
 
 
 def open_events(spark: SparkSession, settings: EventSettings) -> tuple[DataFrame, EventMapping]:
-    """The stream of events, and how its columns are read.
-
-    A file of JSON lines is read as text, and each line by the tasks, so that a line nobody can
-    read is kept as it is.
-    """
+    """The stream of events, and how its columns are read."""
     columns = settings.columns
-    named: dict[str, Any] = {
-        "id": columns.id, "time": columns.time, "payload": columns.payload,
-        "points": columns.points, "attributes": columns.attributes,
-    }  # fmt: skip
+    mapping = EventMapping(
+        columns.id, columns.time, columns.payload, columns.points, columns.json_objects,
+        columns.attributes,
+    )  # fmt: skip
     if settings.source == "kafka":
-        raise PipelineError("events.source 'kafka' is not there yet")
-    assert settings.path is not None
-    reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
+        return _open_topic(spark, settings), replace(mapping, **TOPIC_COLUMNS)
     if settings.format == "jsonl":
-        mapping = EventMapping(**named, json=[LINE, *columns.json_objects])
-        return reader.text(str(settings.path)), mapping
-    schema = settings.columns_ddl or _learned_schema(spark, settings)
-    reader = reader.schema(schema)
+        # Lines are read by the tasks, so that one that nobody can read is kept as it is.
+        reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
+        whole = replace(mapping, json=[LINE, *columns.json_objects])
+        return reader.text(str(settings.path)), whole
+    frame = _open_table(spark, settings)
     if settings.format == "csv":
-        reader = reader.option("header", "true")
-    frame = reader.format(settings.format).load(str(settings.path))
-    return frame, EventMapping(**named, json=columns.json_objects)
+        from pyspark.sql import functions as f
+
+        does_not_fit = f"{CORRUPT} IS NOT NULL"
+        error = f.when(f.expr(does_not_fit), "the line does not fit the columns")
+        return frame.withColumn(ERROR, error).drop(CORRUPT), replace(mapping, error=ERROR)
+    return frame, mapping
 
 
-def _learned_schema(spark: SparkSession, settings: EventSettings) -> Any:
-    """The schema of the files that are there."""
+def _open_topic(spark: SparkSession, settings: EventSettings) -> DataFrame:
+    from tamis.spark.kafka import read_kafka
+
+    assert settings.servers is not None
+    assert settings.topic is not None
+    return read_kafka(spark, settings.servers, settings.topic)
+
+
+def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:
+    """Files of rows: CSV with a header, or Parquet."""
+    ddl = settings.columns_ddl or _learned_columns(spark, settings)
+    reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
+    if settings.format == "csv":
+        reader = reader.option("header", "true").option("columnNameOfCorruptRecord", CORRUPT)
+        ddl += f", {CORRUPT} string"
+    return reader.schema(ddl).format(settings.format).load(str(settings.path))
+
+
+def _learned_columns(spark: SparkSession, settings: EventSettings) -> str:
+    """The columns of the files that are there."""
     reader = spark.read.format(settings.format)
     if settings.format == "csv":
         reader = reader.option("header", "true").option("inferSchema", "true")
-    frame = reader.load(str(settings.path))
-    if not frame.columns:
+    assert settings.path is not None
+    files = [str(file) for file in sorted(settings.path.glob(f"*.{settings.format}"))]
+    if not files:
         raise PipelineError(
             f"there is no {settings.format} file in {settings.path} to learn the columns from; "
             "give events.schema, as in schema = 'id string, price double'"
         )
-    return frame.schema
+    return ", ".join(
+        f"`{column.name}` {column.dataType.simpleString()}" for column in reader.load(files).schema
+    )
 
 
 def open_changes(spark: SparkSession, settings: SubscriptionSettings) -> ChangeSource:
