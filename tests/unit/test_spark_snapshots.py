@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis import Index, Subscription, evaluate
+from tamis.delivery import settings_text
 from tamis.errors import PipelineError, SnapshotError
 from tamis.spark import layers, snapshots
 from tamis.spark.changes import ChangeDirectory

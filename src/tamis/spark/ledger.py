@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from tamis.delivery.caps import empty_ledger
-from tamis.spark.outbox import sync
+from tamis.spark.layers import sync
 
 __all__ = ["LedgerStore"]
 
