@@ -373,27 +373,6 @@ def test_explain_bad_input(run: Callable[..., Any], args: tuple[str, ...], said:
 # -- demo
 
 
-def test_demo_shows_both_parts(run: Callable[..., Any]) -> None:
-    done = run("demo", "--subscriptions", "200", "--events", "40")
-    assert done.exit_code == 0
-    for part in ("mark=FORD&model=FOCUS", "F1, F2, F3", "checked 20 events", "reference: equal"):
-        assert part in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
-
-
-def test_demo_as_json_is_the_same_twice(run: Callable[..., Any]) -> None:
-    def told() -> Any:
-        done = run("demo", "--subscriptions", "100", "--events", "30", "--json")
-        made = json.loads(done.stdout)
-        del made["generated"]["build_seconds"], made["generated"]["median_us_per_event"]
-        return made
-
-    first = told()
-    assert first == told()
-    assert first["paper"]["told"] == {"A1": ["F1", "F2", "F3"], "A2": ["F2"]}
-    assert first["generated"]["matches"] > 0
-
-
 def test_generated_ads_and_searches_are_varied() -> None:
     filters = " ".join(repr(one.filter) for one in generate_searches(300))
     for word in ("is_in", "between", "|", "~", "distance", "within", "in_box", "starts_with"):
@@ -407,7 +386,7 @@ def test_generated_ads_and_searches_are_varied() -> None:
 # -- the program itself
 
 
-@pytest.mark.parametrize("command", ["match", "explain", "demo"])
+@pytest.mark.parametrize("command", ["match", "explain", "run", "demo"])
 def test_help_has_an_example(run: Callable[..., Any], command: str) -> None:
     done = run(command, "--help")
     assert done.exit_code == 0

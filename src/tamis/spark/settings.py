@@ -161,7 +161,7 @@ def _change(held: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text  # a bare word is a text
-    *sections, name = key.strip().split(".") if not key.startswith("spark.") else ["spark", key[6:]]
+    *sections, name = key.strip().split(".") if not key.startswith("spark.") else ["spark", key]
     for section in sections:
         held = held.setdefault(section, {})
         if not isinstance(held, dict):

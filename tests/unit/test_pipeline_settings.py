@@ -1,0 +1,105 @@
+"""The settings of a pipeline: what is read, and what is said of mistakes before Spark starts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tamis.errors import PipelineError
+from tamis.spark.pipeline import Pipeline
+from tamis.spark.settings import PipelineSettings, read_settings
+
+WHOLE = """
+name = "ads"
+state = "state"
+[events]
+path = "in"
+format = "csv"
+schema = "id string, price double"
+[events.columns]
+time = "posted"
+points = { place = ["lon", "lat"] }
+[subscriptions]
+path = "searches"
+[matching]
+mode = "sharded"
+interval = "250 ms"
+[notifications]
+outbox = "outbox"
+[spark]
+"spark.master" = "local[2]"
+"spark.ui.enabled" = true
+"""
+
+
+def read(tmp_path: Path, text: str, *changes: str) -> PipelineSettings:
+    file = tmp_path / "pipeline.toml"
+    file.write_text(text)
+    return read_settings(file, changes)
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    settings = read(tmp_path, WHOLE)
+    assert settings.events.path == tmp_path / "in"
+    assert settings.events.columns.points == {"place": ("lon", "lat")}
+    assert settings.matching.interval == timedelta(milliseconds=250)
+    assert settings.notifications.outbox == str(tmp_path / "outbox")
+    assert settings.spark == {"spark.master": "local[2]", "spark.ui.enabled": True}
+
+
+def test_changes_win_over_the_file(tmp_path: Path) -> None:
+    settings = read(
+        tmp_path, WHOLE, "matching.mode=replicated", "matching.tokens=4", "metrics_port=9100",
+        "spark.sql.shuffle.partitions=2", "notifications.outbox=sqlite:///x.db",
+    )  # fmt: skip
+    assert (settings.matching.mode, settings.matching.tokens) == ("replicated", 4)
+    assert settings.metrics_port == 9100
+    assert settings.spark["spark.sql.shuffle.partitions"] == 2
+    assert settings.notifications.outbox == "sqlite:///x.db"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('mode = "sharded"', 'mode = "both"', "matching.mode: input should be 'auto'"),
+        ('mode = "sharded"', "token = 4", "matching.token: there is no such setting; did you mean"),
+        ('"250 ms"', '"soon"', "matching.interval: expected a length of time"),
+        ('"250 ms"', '"0 s"', "matching.interval: expected a length of time"),
+        ('path = "in"', "", "events: source 'files' needs 'path'"),
+        ('path = "in"', 'source = "kafka"', "events: source 'kafka' needs 'servers'"),
+        ('outbox = "outbox"', "", "notifications.outbox: is missing"),
+        ('state = "state"', "", "state: is missing"),
+        ("[events]", "[events", "is not TOML"),
+        ('schema = "id string, price double"', "schema = 3", "events.schema: input should be a"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, before: str, after: str, said: str) -> None:
+    assert before in WHOLE
+    with pytest.raises(PipelineError) as raised:
+        read(tmp_path, WHOLE.replace(before, after, 1))
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("change", ["mode", "=x", "name.first=x"])
+def test_changes_that_are_none(tmp_path: Path, change: str) -> None:
+    with pytest.raises(PipelineError, match="--set"):
+        read(tmp_path, WHOLE, change)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"pipeline\.toml: No such file"):
+        read_settings(tmp_path / "pipeline.toml")
+
+
+def test_folders_are_looked_at_before_spark_starts(tmp_path: Path) -> None:
+    pipeline = Pipeline(read(tmp_path, WHOLE))
+    with pytest.raises(PipelineError, match=r"events\.path: there is no folder"):
+        pipeline.check()
+    (tmp_path / "in").mkdir()
+    with pytest.raises(PipelineError, match=r"subscriptions\.path: there is no folder"):
+        pipeline.check()
+    (tmp_path / "searches").mkdir()
+    pipeline.check()
+    assert (tmp_path / "state").is_dir()
