@@ -1,0 +1,166 @@
+"""``tamis run`` as a person starts it: a program, its signals, its metrics, its outbox."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tamis.bench.ads import generate_ads, generate_searches
+from tamis.language import evaluate
+from tamis.model import Event, Subscription
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+SETTINGS = """
+state = "state"
+metrics_port = 0
+[events]
+path = "ads"
+[subscriptions]
+path = "searches"
+[matching]
+tokens = 2
+[notifications]
+outbox = "outbox"
+interval = "300 ms"
+[spark]
+"spark.master" = "local[2]"
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""
+PATIENCE_S = 240
+
+
+class Market:
+    """The folders of a pipeline, what was put into them, and what came out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.expected: set[tuple[str, str]] = set()
+        self._searches: dict[str, Subscription] = {}
+        self._sequence = 0
+        for name in ("ads", "searches"):
+            (folder / name).mkdir()
+        (folder / "pipeline.toml").write_text(SETTINGS)
+
+    def save(self, searches: list[Subscription], deleted: list[str] | None = None) -> None:
+        lines = []
+        for one in [*searches, *(deleted or [])]:
+            self._sequence += 1
+            if isinstance(one, str):
+                self._searches.pop(one)
+                lines.append({"sequence": self._sequence, "op": "delete", "id": one})
+            else:
+                self._searches[one.id] = one
+                lines.append({"sequence": self._sequence, **one.to_json()})
+        self._put("searches", [json.dumps(line) for line in lines])
+
+    def post(self, ads: list[Event], *broken: str) -> None:
+        """Put a file of ads; every search of now must be told."""
+        lines = []
+        for ad in ads:
+            plain = Event(ad.id, {k: v for k, v in ad.attributes.items() if k != "location"})
+            lines.append(json.dumps({"id": ad.id, **plain.to_json()["attributes"]}))
+            self.expected |= {
+                (ad.id, one.id) for one in self._searches.values() if evaluate(one.filter, plain)
+            }
+        self._put("ads", [*lines, *broken])
+
+    def _put(self, folder: str, lines: list[str]) -> None:
+        number = len(list((self.folder / folder).glob("*.jsonl")))
+        aside = self.folder / folder / f".{number}"
+        aside.write_text("\n".join(lines) + "\n")
+        aside.rename(self.folder / folder / f"{number:04}.jsonl")
+
+    def told(self) -> list[tuple[str, str]]:
+        """Each event and search it was told to, as often as it was."""
+        found = []
+        for file in sorted((self.folder / "outbox").glob("batch=*/*.parquet")):
+            for one in pq.ParquetFile(file).read(["subscription_id", "matches"]).to_pylist():
+                found += [(held["event_id"], one["subscription_id"]) for held in one["matches"]]
+        return found
+
+
+def wait_for(is_done: Callable[[], bool], running: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_done():
+        assert running.poll() is None, running.communicate()[1][-3000:]
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+@contextmanager
+def program(market: Market, *options: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", "from tamis.cli import main; main()"]
+    running = subprocess.Popen(
+        [*command, "run", str(market.folder / "pipeline.toml"), *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield running
+    finally:
+        if running.poll() is None:
+            running.kill()
+        running.communicate()
+
+
+def metrics_of(running: subprocess.Popen[str]) -> Callable[[], dict[str, float]]:
+    """What asks the program for its metrics, where it says they are."""
+    assert running.stderr is not None
+    address = ""
+    while not address:
+        line = running.stderr.readline()
+        assert line, "the program ended"
+        found = re.search(r"metrics: (http://\S+)", line)
+        address = found[1] if found else ""
+
+    def ask() -> dict[str, float]:
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            lines = answer.read().decode().splitlines()
+        pairs = (line.split() for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
+    return ask
+
+
+def test_a_pipeline_is_stopped_and_goes_on(tmp_path: Path) -> None:
+    market = Market(tmp_path)
+    ads = generate_ads(90, seed=3)
+    market.save(generate_searches(300, seed=3))
+    market.post(ads[:30], "{broken", '{"price": 1}')
+    with program(market, "--json") as running:
+        ask = metrics_of(running)
+        wait_for(lambda: set(market.told()) == market.expected, running)
+        newcomer = Subscription("newcomer", "kind IS NOT NULL", priority=0)
+        market.save([newcomer], deleted=["s00001", "s00002"])
+        market.post(ads[30:60])
+        wait_for(lambda: set(market.told()) == market.expected, running)
+        figures = ask()
+        running.send_signal(signal.SIGTERM)
+        printed, _ = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0
+    done: dict[str, Any] = json.loads(printed)
+    assert (done["events"], done["dead_letters"]) == (60, 2)
+    assert done["matches"] == len(market.expected)
+    assert figures["tamis_events_total"] == 60
+    assert figures["tamis_matches_total"] == len(market.expected)
+
+    market.post(ads[60:])
+    with program(market, "--once", "--json") as running:
+        printed, said = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, said[-3000:]
+    assert json.loads(printed)["events"] == 30
+    told = market.told()
+    assert len(told) == len(set(told))
+    assert set(told) == market.expected
