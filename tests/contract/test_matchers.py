@@ -156,6 +156,20 @@ def test_nothing_saved_finds_nothing(name: str) -> None:
 
 
 @every
+def test_subscriptions_that_hold_nothing_are_saved_and_never_found(name: str) -> None:
+    hollow = {m: Asked(0.75, 0.25) for m in range(N_ATTRIBUTES)}
+    whole = {m: Asked(0.25, 0.75) for m in range(N_ATTRIBUTES)}
+    matcher, shadow = filled(name, [hollow, whole])
+    shadow.add(matcher, [hollow] * 200, [5] * 200)
+    assert len(matcher) == 202
+    assert matcher.match(np.full(N_ATTRIBUTES, 0.5)).tolist() == [1]
+    if matcher.capabilities.can_remove:
+        shadow.remove(matcher, list(range(100)))
+        shadow.add(matcher, [whole] * 300, [5] * 300)
+    check(matcher, shadow, np.full(N_ATTRIBUTES, 0.5))
+
+
+@every
 def test_equal_subscriptions_are_all_found(name: str) -> None:
     same = {m: Asked(0.25, 0.5) for m in range(N_ATTRIBUTES)}
     matcher, shadow = filled(name, [same] * 70)

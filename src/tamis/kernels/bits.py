@@ -31,6 +31,7 @@ def write_unset(words, start, end, out, n_out):
         left = ~words[at]
         if left:
             for bit in range(64):
-                out[n_out] = (at << 6) + bit
-                n_out += np.int64((left >> np.uint64(bit)) & np.uint64(1))
+                if (left >> np.uint64(bit)) & np.uint64(1):
+                    out[n_out] = (at << 6) + bit
+                    n_out += 1
     return n_out

@@ -61,7 +61,8 @@ class Matcher(ABC):
         self._free: list[int] = []
         self._n_alive = 0
         self._out = np.zeros(0, np.int32)
-        self.n_slots = 0
+        self._n_taken = 0  # slots that were ever given out, hollow ones included
+        self.n_slots = 0  # what hooks know: above all slots of the last call of _add
         self.priority = np.zeros(0, np.uint8)
 
     # -- what hooks may read
@@ -87,7 +88,8 @@ class Matcher(ABC):
     def _add(self, slots: Slots) -> None:
         """Take new slots (i4[n], each once) into the structure; their constraints are stored.
 
-        ``self.n_slots`` is already above all of them. Priorities are in ``self.priority``.
+        ``self.n_slots`` is already above all of them, and changes only before a call of this.
+        Priorities are in ``self.priority``.
         """
 
     def _remove(self, slots: Slots) -> None:
@@ -120,7 +122,7 @@ class Matcher(ABC):
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, int | np.integer) and bool(
-            0 <= id < self.n_slots and self._is_alive[id]
+            0 <= id < self._n_taken and self._is_alive[id]
         )
 
     @final
@@ -138,9 +140,10 @@ class Matcher(ABC):
         self._is_alive[slots], self._is_hollow[slots] = True, table.is_hollow
         self.priority[slots] = levels
         rows = np.flatnonzero(~table.is_hollow)
-        self._store.put(slots[rows], rows, table, self.n_slots)
+        self._store.put(slots[rows], rows, table, self._n_taken)
         self._n_alive += len(slots)
         if len(rows):
+            self.n_slots = self._n_taken
             self._add(slots[rows])
         return slots
 
@@ -155,7 +158,7 @@ class Matcher(ABC):
         if not self.capabilities.can_remove:
             raise NotSupported(f"{type(self).__name__} cannot remove; build a new one without it")
         slots = np.asarray(ids, np.int32).reshape(-1)
-        strangers = _strangers(slots, self._is_alive[: self.n_slots])
+        strangers = _strangers(slots, self._is_alive[: self._n_taken])
         if len(strangers):
             raise UnknownSubscription(f"no subscription has the id {strangers[0]}")
         if len(np.unique(slots)) < len(slots):
@@ -191,7 +194,7 @@ class Matcher(ABC):
 
         Take all parts before the matcher is used for anything else.
         """
-        row, out, n_before = self._row_of(event), np.empty(self.n_slots, np.int32), 0
+        row, out, n_before = self._row_of(event), np.empty(self._n_taken, np.int32), 0
         for n_found in self._match_parts(row, out):
             yield out[n_before:n_found].copy()
             n_before = n_found
@@ -252,14 +255,14 @@ class Matcher(ABC):
     def _take_slots(self, n: int) -> Slots:
         n_reused = min(n, len(self._free))
         reused = [self._free.pop() for _ in range(n_reused)]
-        fresh = np.arange(self.n_slots, self.n_slots + n - n_reused, dtype=np.int32)
-        self.n_slots += len(fresh)
+        fresh = np.arange(self._n_taken, self._n_taken + n - n_reused, dtype=np.int32)
+        self._n_taken += len(fresh)
         for name in ("_is_alive", "_is_hollow", "priority"):
-            setattr(self, name, grown(getattr(self, name), self.n_slots))
+            setattr(self, name, grown(getattr(self, name), self._n_taken))
         return np.concatenate([np.array(reused, np.int32), fresh])
 
     def _room(self) -> Slots:
-        self._out = grown(self._out, self.n_slots)
+        self._out = grown(self._out, self._n_taken)
         return self._out
 
 
