@@ -101,6 +101,7 @@ class Dexin(Pipeline):
         keys, owners, values = self._entries(slots)
         if self.is_ordered and len(keys) * _FEW < self._lists.n_entries:
             discard_ordered(self._lists.arrays, keys, owners, values)
+            self._lists.n_entries -= len(keys)
         else:
             self._lists.discard(keys, owners)
         self._count(keys, -1)

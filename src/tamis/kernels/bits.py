@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from tamis.kernels.compiled import inlined, kernel
 
@@ -30,8 +29,9 @@ def write_unset(words, start, end, out, n_out):
     """
     for at in range(start, end):
         left = ~words[at]
-        while left:
-            out[n_out] = (at << 6) + trailing_zeros(left)
-            n_out += 1
-            left &= left - np.uint64(1)
+        if left:
+            for bit in range(64):
+                if (left >> np.uint64(bit)) & np.uint64(1):
+                    out[n_out] = (at << 6) + bit
+                    n_out += 1
     return n_out

@@ -102,7 +102,11 @@ class Matcher(ABC):
         """
 
     def _match_parts(self, event: Floats, out: Slots) -> Iterator[int]:
-        """Like ``_match``, but yields the number written so far whenever there are more."""
+        """Like ``_match``, but yields the number written so far whenever there are more.
+
+        Slots are in the order in which they are determined, which is the declared one only if
+        that is by priority.
+        """
         yield self._match(event, out)
 
     @abstractmethod
@@ -183,7 +187,10 @@ class Matcher(ABC):
 
     @final
     def match_parts(self, event: EventLike) -> Iterator[Ids]:
-        """The ids of ``match`` in parts, each as soon as the algorithm has determined it."""
+        """The ids of ``match`` in parts, each as soon as the algorithm has determined it.
+
+        Take all parts before the matcher is used for anything else.
+        """
         row, out, n_before = self._row_of(event), np.empty(self.n_slots, np.int32), 0
         for n_found in self._match_parts(row, out):
             yield out[n_before:n_found].copy()

@@ -39,15 +39,11 @@ class SlotLists:
         self._has_values = has_values
         self._value_type = value_type
         self._tail = 0
+        self.n_entries = 0  # in all lists
         self.arrays = self._empty(np.zeros(n_lists, np.int64))
 
     def __len__(self) -> int:
         return len(self.arrays.start)
-
-    @property
-    def n_entries(self) -> int:
-        """How many entries there are in all lists."""
-        return int(self.arrays.size.sum())
 
     @property
     def n_bytes(self) -> int:
@@ -70,6 +66,7 @@ class SlotLists:
             count_keys(keys, counts)
             if (self.arrays.size + counts > self.arrays.capacity).any():
                 self.reserve(counts)
+        self.n_entries += len(keys)
         n_done = 0
         while True:
             n_done, self._tail = append_entries(
@@ -83,10 +80,18 @@ class SlotLists:
         """Take slots[i] out of list keys[i]: all entries of these slots, each of which is there."""
         if len(keys) * _FEW < self.n_entries or not len(keys):
             discard_entries(self.arrays, keys, slots)
-            return
-        is_gone = np.zeros(int(self.arrays.slots.max()) + 1, np.bool_)
-        is_gone[slots] = True
-        discard_slots(self.arrays, is_gone)
+            self.n_entries -= len(keys)
+        else:
+            self.discard_in_order(slots)
+
+    def discard_in_order(self, slots: Array) -> None:
+        """Take all entries of slots out of all lists, which keep their order. O(entries)."""
+        if self.n_entries and len(slots):
+            n_slots = max(int(self.arrays.slots.max()), int(slots.max())) + 1
+            is_gone = np.zeros(n_slots, np.bool_)
+            is_gone[slots] = True
+            discard_slots(self.arrays, is_gone)
+            self.n_entries = int(self.arrays.size.sum())
 
     def _make_room(self, moving: int) -> None:
         """Room for a list of that capacity to move, and then some; much garbage is cleared."""

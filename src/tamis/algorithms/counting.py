@@ -1,0 +1,63 @@
+"""CountingMatcher: what the algorithms share that count satisfied constraints."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.counting import write_complete, write_newly_complete
+from tamis.matching import Attribute, Matcher, SlotLists
+from tamis.matching.store import Slots, grown
+from tamis.matching.table import Floats
+
+
+class CountingMatcher(Matcher):
+    """A matcher that counts, for each slot, what of it an event satisfies, attribute by attribute.
+
+    A slot is found when its count is what it needs. Subclasses fill ``lists``, set ``needed``
+    by ``_need`` and write ``_count``.
+    """
+
+    def __init__(
+        self, attributes: Sequence[Attribute | str], max_needed: int, lists: SlotLists
+    ) -> None:
+        super().__init__(attributes)
+        kind = np.uint8 if max_needed < 254 else np.uint16
+        self._never = int(np.iinfo(kind).max)
+        self._counts = np.zeros(0, kind)
+        self._needed = np.zeros(0, kind)  # _never for a slot that holds no subscription
+        self._lists = lists
+
+    @abstractmethod
+    def _count(self, event: Floats, first: int, last: int) -> None:
+        """Add to ``self._counts`` what attributes first to last - 1 of an event satisfy."""
+
+    def _need(self, slots: Slots, needed: npt.NDArray[np.int64]) -> None:
+        """Say how much each of the new slots needs."""
+        self._counts = grown(self._counts, self.n_slots)
+        self._needed = grown(self._needed, self.n_slots, self._never)
+        self._needed[slots] = needed
+
+    def _need_no_more(self, slots: Slots) -> None:
+        """These slots are not to be found."""
+        self._needed[slots] = self._never
+
+    def _match(self, event: Floats, out: Slots) -> int:
+        self._counts[:] = 0
+        self._count(event, 0, self.n_attributes)
+        return int(write_complete(self._counts, self._needed, self.n_slots, out))
+
+    def _match_parts(self, event: Floats, out: Slots) -> Iterator[int]:
+        """What is complete after each attribute."""
+        self._counts[:] = 0
+        n_out = 0
+        for m in range(self.n_attributes):
+            self._count(event, m, m + 1)
+            n_out = int(write_newly_complete(self._counts, self._needed, self.n_slots, out, n_out))
+            yield n_out
+
+    def _memory_bytes(self) -> int:
+        return self._lists.n_bytes + self._counts.nbytes + self._needed.nbytes
