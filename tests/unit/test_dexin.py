@@ -25,7 +25,7 @@ PLANS = ("near_optimal", "optimal", "exclusive", "inclusive")
 def changed(random: np.random.Generator, **parameters: object) -> tuple[Dexin, Shadow]:
     """A matcher after additions and removals in bulk and one by one."""
     dexin, shadow = Dexin(NAMES, **parameters), Shadow()  # type: ignore[arg-type]
-    for n_more, n_less in ((40, 10), (300, 150), (1, 1), (1, 0), (1, 2), (0, 60), (2_000, 5)):
+    for n_more, n_less in ((40, 10), (300, 150), (1, 1), (1, 0), (1, 2), (0, 60), (500, 5)):
         shadow.add(dexin, random_subscriptions(random, n_more, KINDS), [5] * n_more)
         ids = random.permutation(sorted(shadow.saved))[:n_less].tolist()
         shadow.remove(dexin, ids)
@@ -71,7 +71,7 @@ def test_buckets_stay_in_order(n_buckets: int) -> None:
             assert values == sorted(values)
             assert {slot for one in buckets for _, slot in one} <= set(shadow.saved)
             n_entries += len(values)
-    assert n_entries == dexin._lists.n_entries > 1_000
+    assert n_entries == dexin._lists.n_entries > 800
 
 
 @pytest.mark.parametrize("is_ordered", [True, False])
@@ -89,7 +89,7 @@ def test_counters_follow_additions_and_removals(is_ordered: bool) -> None:
 def test_every_variant_finds_what_the_oracle_finds(plan: str, is_ordered: bool) -> None:
     random = np.random.default_rng(5)
     dexin, shadow = changed(random, n_buckets=16, is_ordered=is_ordered, plan=plan)
-    for event in random_events(random, 25, KINDS):
+    for event in random_events(random, 12, KINDS):
         assert set(dexin.match(event).tolist()) == shadow.expected(event)
 
 

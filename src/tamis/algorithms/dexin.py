@@ -32,6 +32,7 @@ from tamis.algorithms.kernels.dexin import (
     fill_bounds,
     find_rates,
     order_tails,
+    recount_buckets,
 )
 from tamis.algorithms.pipeline import Area, Pipeline, Plan
 from tamis.errors import InvalidSchema
@@ -94,15 +95,22 @@ class Dexin(Pipeline):
         self._lists.extend(keys, owners, values)
         if self.is_ordered:
             _order_new(self._lists, keys)
-        count_buckets(self._buckets, keys, 1)
+        self._count(keys, 1)
 
     def _drop(self, slots: Slots) -> None:
         keys, owners, values = self._entries(slots)
         if self.is_ordered and len(keys) * _FEW < self._lists.n_entries:
             discard_ordered(self._lists.arrays, keys, owners, values)
+            self._lists.n_entries -= len(keys)
         else:
             self._lists.discard(keys, owners)
-        count_buckets(self._buckets, keys, -1)
+        self._count(keys, -1)
+
+    def _count(self, keys: Array, more: int) -> None:
+        if len(keys) < len(self._lists):
+            count_buckets(self._buckets, keys, more)
+        else:
+            recount_buckets(self._buckets)
 
     def _find_rates(self, event: Floats) -> None:
         n_asking = self._columns.n_asking

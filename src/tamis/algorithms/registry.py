@@ -20,12 +20,12 @@ class Algorithm(NamedTuple):
 
 ALGORITHMS: dict[str, Algorithm] = {
     "be_tree": Algorithm("be_tree", "BETree", "Sadoghi, Jacobsen: BE-Tree, SIGMOD 2011"),
+    "dexin": Algorithm("dexin", "Dexin", "Fan, Liu, Tang: DEXIN, FGCS 2017"),
+    "gem": Algorithm("gem", "Gem", "Fan, Liu, Tang: GEM, INFOCOM 2016"),
     "h_tree": Algorithm("h_tree", "HTree", "Qian, Cao, Zhu, Li, Wang: H-Tree, TPDS 2014"),
     "op_index": Algorithm("op_index", "OpIndex", "Zhang, Chan, Tan: OpIndex, PVLDB 2014"),
     "pri_rein": Algorithm("pri_rein", "PriRein", "Qian, Cao, Le Mouël, Li, Wang, DEBS 2015"),
     "pri_rein_s": Algorithm("pri_rein", "PriReinS", "the same paper (DEBS 2015), section 5.3.2"),
-    "dexin": Algorithm("dexin", "Dexin", "Fan, Liu, Tang: DEXIN, FGCS 2017"),
-    "gem": Algorithm("gem", "Gem", "Fan, Liu, Tang: GEM, INFOCOM 2016"),
     "rein": Algorithm("rein", "Rein", "Qian, Cao, Zhu, Li: REIN, INFOCOM 2014"),
     "siena": Algorithm("siena", "Siena", "Carzaniga, Wolf: Forwarding, SIGCOMM 2003"),
     "simple": Algorithm("simple", "Simple", "the baseline of Qian et al.: Pri-REIN, DEBS 2015"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from tamis.kernels.bits import has_bit, set_bit, write_unset
 from tamis.kernels.cells import cell_of
@@ -107,12 +106,14 @@ def list_unset(words, start, end, listed):
     listed: i4, room for four more than there can be, so that few branches are guessed wrong.
     """
     n_listed = np.uint64(0)
-    for at in range(np.uint64(start), np.uint64(end)):
+    for word in range(start, end):
+        at = np.uint64(word)
         left, i = ~words[at], n_listed
         n_listed += np.uint64(popcount(left))
         while left:
             for j in range(_AT_ONCE):
-                listed[i + np.uint64(j)] = (at << np.uint64(6)) + np.uint64(trailing_zeros(left))
+                below = ~left & (left - np.uint64(1))  # as many bits as zeros end the word
+                listed[i + np.uint64(j)] = (at << np.uint64(6)) + np.uint64(popcount(below))
                 left &= left - np.uint64(1)
             i += np.uint64(_AT_ONCE)
     return np.int64(n_listed)

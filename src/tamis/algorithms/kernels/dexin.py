@@ -80,6 +80,21 @@ def count_buckets(buckets, keys, more):
             at += at & -at
 
 
+@kernel
+def recount_buckets(buckets):
+    """Write the counters of all buckets by their sizes. O(M B)."""
+    n = buckets.n_buckets
+    for m in range(buckets.n_bounds.shape[0]):
+        for side in range(EXCLUDED):
+            for at in range(1, n + 1):
+                size = buckets.lists.size[first_list(m, side, n) + at - 1]
+                buckets.n_bounds[m, side, at] = size
+            for at in range(1, n + 1):
+                above = at + (at & -at)
+                if above <= n:
+                    buckets.n_bounds[m, side, above] += buckets.n_bounds[m, side, at]
+
+
 @inlined
 def count_below(n_bounds, m, side, bucket):
     """How many bounds are in the buckets below one. O(log B)."""
