@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt scripts/set_up.py
 	@$(PYTHON) scripts/set_up.py $(VENV)
 	@touch $@
 
-demo: $(STAMP) ## the car-ad example, then a few thousand subscriptions (ARGS=...)
+demo: $(STAMP) ## the car-ad example, then 100,000 searches and a stream of ads on Spark (ARGS=...)
 	@$(BIN)/tamis demo $(ARGS)
 
 kafka: $(STAMP) ## fetch Spark's connector for Kafka, and a broker for its test (needs mvn)
