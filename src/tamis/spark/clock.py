@@ -7,7 +7,7 @@ month would release everything before it, and without new matches nothing would 
 So a heartbeat joins the stream, one row in each micro-batch, whose event time is the time of the
 micro-batch plus the delay. There are two watermarks in the plan: one over matches and heartbeat,
 which far due times push ahead, and one over the heartbeat alone, which is exactly the time of the
-last micro-batch. Spark uses the smaller. docs/decisions/0005-notifier-clock.md has the reasons.
+last micro-batch. Spark uses the smaller. docs/decisions/0006-notifier-clock.md has the reasons.
 """
 
 from __future__ import annotations
