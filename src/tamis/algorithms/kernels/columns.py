@@ -131,7 +131,7 @@ def narrow(code, m, wanted, listed, n_listed):
         slot = np.uint64(entry & _SLOT)
         low, high = code[m, slot, 0], code[m, slot, 1]
         is_uncertain = np.int64(low == wanted) | np.int64(high == wanted)
-        listed[n_kept] = entry | (is_uncertain << 31)
+        listed[n_kept] = entry | -(is_uncertain << 31)
         n_kept += np.uint64((low <= wanted) & (wanted <= high))
     return np.int64(n_kept)
 

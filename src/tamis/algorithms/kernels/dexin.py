@@ -42,7 +42,8 @@ def count_bounds(stored, slots):
             if stored.negated[k]:
                 n_entries += 1
             else:
-                n_entries += (stored.low[k] > -np.inf) + (stored.high[k] < np.inf)
+                n_entries += 1 if stored.low[k] > -np.inf else 0
+                n_entries += 1 if stored.high[k] < np.inf else 0
     return n_entries
 
 
