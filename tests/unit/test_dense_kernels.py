@@ -1,4 +1,4 @@
-"""Dense blocks find exactly what plain NumPy finds, one event at a time and line by line."""
+"""Dense blocks find exactly what plain NumPy finds, one event at a time and in batches."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tamis.bench import workloads
-from tamis.index.dense_block import MIN_EVENTS, DenseBlock
+from tamis.index.dense_block import DenseBlock
 from tamis.kernels.compiled import IS_COMPILED
-from tamis.kernels.dense_batch import Pairs, match_lines, new_batch, new_lane
 from tamis.kernels.dense_build import LINE, kd_order
 from tamis.kernels.scan import Boxes
 
@@ -30,7 +29,7 @@ def expected(low, high, event):
 
 
 def check(low, high, events):
-    """Compare singly, in a small batch and in a large one; returns the number of matches."""
+    """Compare singly and in batches; returns the number of matches."""
     block = block_of(low, high)
     wanted = [expected(low, high, event) for event in events]
     for event, slots in zip(events, wanted, strict=True):
@@ -38,8 +37,7 @@ def check(low, high, events):
         n_found = block.candidates(event, out)
         assert np.array_equal(np.sort(out[:n_found]), slots)
         assert out[-1] == -7
-    n_repeats = -(-MIN_EVENTS // len(events))
-    for repeats in (1, n_repeats):
+    for repeats in (1, 3):
         parts = list(block.pairs(np.tile(events, (repeats, 1))))
         found = np.concatenate([slots for slots, _ in parts])
         owners = np.concatenate([owner for _, owner in parts])
@@ -90,21 +88,6 @@ def test_ties_are_settled_by_exact_bounds():
 def test_every_event_matches_every_box():
     low, high = np.zeros((3 * LINE, 4)), np.ones((3 * LINE, 4))
     assert check(low, high, np.full((20, 4), 0.5)) == 20 * 3 * LINE
-
-
-def test_lines_are_resumed_where_the_room_ended():
-    low, high = np.zeros((5 * LINE, 4)), np.ones((5 * LINE, 4))
-    block, events = block_of(low, high), np.full((3, 4), 0.5)
-    batch, lane = new_batch(block._handle(), block._part, events), new_lane(3)
-    room, line, n_found = 3 * LINE + 7, 0, 0
-    stops = []
-    while line < 5:
-        pairs = Pairs(np.empty(room, np.int32), np.empty(room, np.int32))
-        line, n_pairs = match_lines(block._handle(), events, batch, lane, line, pairs)
-        n_found += n_pairs
-        stops.append(line)
-    assert stops == [1, 2, 3, 4, 5]
-    assert n_found == 3 * 5 * LINE
 
 
 def test_the_order_prefers_the_attribute_with_the_least_left():

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
 from tamis.index.columns import Vector
-from tamis.kernels.dense_batch import Pairs, match_lines, new_batch, new_lane
-from tamis.kernels.dense_build import LINE, DensePart, build
+from tamis.kernels.dense_build import DensePart, build
 from tamis.kernels.dense_match import Work, handle_of, match_one, match_some, new_work
 from tamis.kernels.scan import Boxes
 from tamis.kernels.tests import NO_TESTS, Tests
-
-MIN_EVENTS = 256  # from which it pays to match line by line
-MAX_EVENTS = 4096  # matched together
-_MIN_ROOM = 1 << 20
 
 _OWN = ("edges", "codes", "slack", "rows", "pool", "coarse", "counts")
 
@@ -53,27 +47,6 @@ class DenseBlock(Block):
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
         events = np.ascontiguousarray(matrix[:, self.bounds.columns])
         return int(match_some(self._handle(), events, first, out, offsets))
-
-    def pairs(self, matrix: Array) -> Iterator[tuple[Array, Array]]:
-        """The slots that the rows of a matrix satisfy, with the number of the row, in parts."""
-        if len(matrix) < MIN_EVENTS:
-            yield from super().pairs(matrix)
-            return
-        for first in range(0, len(matrix), MAX_EVENTS):
-            part = matrix[first : first + MAX_EVENTS, self.bounds.columns]
-            for slots, events in self._pairs(np.ascontiguousarray(part)):
-                events += first
-                yield slots, events
-
-    def _pairs(self, events: Array) -> Iterator[tuple[Array, Array]]:
-        handle, n_events = self._handle(), len(events)
-        batch, lane = new_batch(handle, self._part, events), new_lane(n_events)
-        room = max(_MIN_ROOM, n_events * LINE)
-        line, n_lines = 0, -(-self.n_slots // LINE)
-        while line < n_lines:
-            found = Pairs(np.empty(room, np.int32), np.empty(room, np.int32))
-            line, n_pairs = match_lines(handle, events, batch, lane, line, found)
-            yield found.slots[:n_pairs], found.events[:n_pairs]
 
     def arrays(self) -> Arrays:
         """Arrays of the structure itself."""

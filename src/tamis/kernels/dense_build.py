@@ -2,7 +2,7 @@
 
 Boxes are put in k-d order and cut into lines of 512 positions. Per attribute and bucket of values
 a bitmap says which boxes touch the bucket, so one cache line of bits tells 512 boxes apart. How
-an event is matched is told in ``dense_match``, how a batch is in ``dense_batch``.
+an event is matched is told in ``dense_match``.
 """
 
 from __future__ import annotations
