@@ -35,9 +35,10 @@ TOKENS = [
 
 @contextmanager
 def within_seconds(limit: float) -> Iterator[None]:
-    start = time.perf_counter()
+    """Of this thread's own work, however busy the machine is."""
+    start = time.thread_time()
     yield
-    assert time.perf_counter() - start < limit
+    assert time.thread_time() - start < limit
 
 
 def check(read: Callable[[str], Filter], write: Callable[[Filter], str], text: str) -> None:
