@@ -234,11 +234,11 @@ def exponential(n: int, *more: Filter) -> Filter:
 
 
 def test_cap_names_size_and_cap_before_expanding() -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(FilterTooComplex, match=r"1,073,741,824 conjunctions .* 1,024") as caught:
         normal_form(exponential(30))
     assert (caught.value.size, caught.value.cap) == (2**30, 1024)
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
 
 
 def test_cap_of_a_size_too_long_to_write() -> None:
@@ -248,10 +248,10 @@ def test_cap_of_a_size_too_long_to_write() -> None:
 
 
 def test_false_beside_an_exponential_filter_is_not_expanded() -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     assert normal_form(exponential(40, FALSE)) == ()
     assert normal_form(any_of((exponential(40, FALSE), Present("x")))) != ()
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
 
 
 @pytest.mark.parametrize("n", range(1, 11))
