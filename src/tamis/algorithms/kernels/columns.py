@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.bits import has_bit, set_bit, write_unset
+from tamis.kernels.bits import has_bit, set_bit
 from tamis.kernels.cells import cell_of
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.constraints import accepts
@@ -82,8 +82,6 @@ def select(columns, stored, domains, event, order, first, words, out):
     Returns how many. A block of slots goes through all attributes before the next one. O(W +
     sum of the sizes of the candidate set before each attribute).
     """
-    if first == order.size:
-        return write_unset(words, 0, words.size, out, 0)
     codes = np.empty(order.size, np.uint8)
     for k in range(first, order.size):
         codes[k] = 1 + cell_of(domains, np.int64(order[k]), event[order[k]], N_CODES)
