@@ -147,7 +147,6 @@ def test_postgresql(
 @pytest.fixture
 def postgresql() -> Iterator[str]:
     """The address of a server of our own, which listens in a folder only."""
-    pytest.importorskip("psycopg", reason="PostgreSQL needs the extra [service]")
     initdb = shutil.which("initdb") or next(
         (str(path) for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), None
     )
