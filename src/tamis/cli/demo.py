@@ -6,6 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.explaining import print_explanation
-from tamis.cli.market import Market, Outcome, outcome_of
+from tamis.cli.market import Market, Outcome, counts_of, outcome_of
 from tamis.cli.terminal import BadInput, announce_first_use, stderr_console
 from tamis.index import Index
 from tamis.language import Explanation, parse_filter
@@ -35,6 +36,7 @@ ADS = {
 EXPECTED = {"A1": ["F1", "F2", "F3"], "A2": ["F2"]}
 
 _POST_EVERY_S = 0.5
+_LONGEST_S = 45.0
 _PATIENCE_S = 120.0
 
 
@@ -48,7 +50,7 @@ def run_demo(n_searches: int, seconds: float, seed: int, as_json: bool) -> None:
     stages = _Stages(stderr_console())
     with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder:
         market = Market(Path(folder), n_searches, seed)
-        outcome, _ = _run_market(market, seconds, stages)
+        outcome = _run_market(market, seconds, stages)
     if as_json:
         paper = {"told": told, "explanation": why.to_json()}
         found = {"subscriptions": n_searches, "events": len(market.ads), **outcome.to_json()}
@@ -107,13 +109,17 @@ class _Stages:
         self.seconds[name] = time.perf_counter() - start
 
 
-def _run_market(market: Market, seconds: float, stages: _Stages) -> tuple[Outcome, Status]:
+def _run_market(market: Market, seconds: float, stages: _Stages) -> Outcome:
     """Stream ads through the pipeline until some digests were told."""
-    with stages.timed("generating searches"):
-        market.open()
+    market.open()
     pipeline = Pipeline(read_settings(market.folder / "pipeline.toml"))
     try:
-        with stages.timed("starting Spark, indexing the searches") as say:
+        with stages.timed("starting Spark, generating searches"):
+            with ThreadPoolExecutor(1) as beside:
+                generated = beside.submit(market.generate)
+                pipeline.connect()
+            generated.result()
+        with stages.timed("indexing the searches") as say:
             pipeline.start()
             market.post(1)
             _wait(pipeline, say, lambda status: status.events >= 1)
@@ -121,20 +127,24 @@ def _run_market(market: Market, seconds: float, stages: _Stages) -> tuple[Outcom
             _stream(market, pipeline, seconds, say)
         with stages.timed("waiting for the outbox") as say:
             _wait(pipeline, say, lambda status: status.events >= len(market.ads))
-            outcome = _complete(market, pipeline)
-        return outcome, pipeline.status()
+            _complete(market, pipeline)
     finally:
         with stages.timed("stopping"):
             pipeline.stop()
+    with stages.timed("checking"):
+        return outcome_of(market)
 
 
 def _stream(market: Market, pipeline: Pipeline, seconds: float, say: Callable[[str], None]) -> None:
     """Post ads, and let a newcomer save, change and delete a search meanwhile.
 
-    It goes on until a full minute has passed, when the digests are due.
+    It goes on until a full minute has passed, when digests are due, unless that is far off.
     """
     start = time.time()
-    end = max(start + seconds, (start // 60 + 1) * 60 + 2)
+    full_minute = (start // 60 + 1) * 60
+    end = start + seconds
+    if full_minute - start < _LONGEST_S:
+        end = max(end, full_minute + 1)
     steps = [
         (0.25, lambda: market.save("saved", "kind = 'car'")),
         (0.5, lambda: market.save("changed", "kind = 'flat' AND price < 50000")),
@@ -160,14 +170,13 @@ def _wait(
         time.sleep(0.2)
 
 
-def _complete(market: Market, pipeline: Pipeline) -> Outcome:
-    """The outcome, once all that is due was told."""
+def _complete(market: Market, pipeline: Pipeline) -> None:
+    """Return once all that is due was told."""
     deadline = time.monotonic() + _PATIENCE_S
-    while not (outcome := outcome_of(market)).is_complete:
+    while not counts_of(market).is_complete:
         if not pipeline.is_running() or time.monotonic() > deadline:
             raise BadInput("a match is neither told nor waiting; please report this")
         time.sleep(0.5)
-    return outcome
 
 
 def _print_market(
@@ -179,12 +188,12 @@ def _print_market(
     counts.add_column(style="dim")
     for row in (
         ("ads", f"{len(market.ads):,}", ""),
-        ("matches", f"{outcome.n_matches:,}", ""),
+        ("matches", f"{outcome.counts.n_matches:,}", ""),
         ("notifications", f"{outcome.n_notifications:,}",
          f"to {outcome.n_subscribers:,} subscribers; {outcome.n_digests:,} tell of several ads"),
-        ("  matches told", f"{outcome.n_told:,}", ""),
-        ("  waiting for their time", f"{outcome.n_waiting:,}", "digests: every minute, daily"),
-        ("  held back", f"{outcome.n_held_back:,}", "by a cap of 2 notifications a minute"),
+        ("  matches told", f"{outcome.counts.n_told:,}", ""),
+        ("  waiting for their time", f"{outcome.counts.n_waiting:,}", "every minute, or daily"),
+        ("  held back", f"{outcome.counts.n_held_back:,}", "by a cap of 2 notifications a minute"),
         ("from ad to match", _span(outcome.match_seconds), "median, 99th percentile"),
         ("from ad to outbox", _span(outcome.outbox_seconds), "where it is due at once"),
         *(("a new search is told of the first ad after", f"{held:.1f} s", "")

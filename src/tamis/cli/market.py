@@ -14,11 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from tamis.bench.ads import generate_ads, generate_searches
 from tamis.cli.terminal import BadInput
-from tamis.language import evaluate
+from tamis.delivery import NOTIFICATION_SCHEMA
+from tamis.language import evaluate, to_json
 from tamis.model import Event, Subscription
+from tamis.spark.outbox import read_folder
 from tamis.values import value_to_json
 
 NEWCOMER = "newcomer"  # saved, changed and deleted while the ads stream
@@ -29,7 +32,7 @@ DELIVERIES: tuple[tuple[int, dict[str, Any]], ...] = (
     (100, {"schedule": "daily at 09:00 Europe/Moscow"}),
 )
 N_CHECKED = 3
-_ADS_A_FILE = 100
+_ADS_A_FILE = 20
 
 
 @dataclass(slots=True)
@@ -56,7 +59,8 @@ files_per_batch = 20
 [events.columns]
 time = "posted"
 
-[subscriptions]                # a folder with the searches and their changes
+[subscriptions]                # those to begin with, and a folder for what changes
+initial = "searches.parquet"
 path = "searches"
 
 [matching]
@@ -72,25 +76,28 @@ outbox = "outbox"
 """
 
     def open(self) -> None:
-        """Write the searches and the pipeline file."""
+        """Make the folders and the pipeline file."""
         for name in ("ads", "searches"):
             (self.folder / name).mkdir(parents=True)
         (self.folder / "pipeline.toml").write_text(self.settings())
-        for number, search in enumerate(generate_searches(self.n_searches, self.seed)):
+
+    def generate(self) -> None:
+        """Write the searches."""
+        self.searches = generate_searches(self.n_searches, self.seed)
+        deliveries = []
+        for number in range(self.n_searches):
             percent = number * 100 // self.n_searches
-            delivery = next(held for share, held in DELIVERIES if percent < share)
-            self.searches.append(
-                Subscription(
-                    search.id,
-                    search.filter,
-                    search.priority,
-                    search.owner,
-                    delivery,
-                    search.location,
-                    search.radius_m,
-                )
-            )
-        self._write_changes("upsert", [one.to_json() for one in self.searches])
+            deliveries.append(next(held for share, held in DELIVERIES if percent < share))
+        table = pa.table(
+            {
+                "id": [one.id for one in self.searches],
+                "filter": [json.dumps(to_json(one.condition)) for one in self.searches],
+                "priority": [one.priority for one in self.searches],
+                "owner": [one.owner for one in self.searches],
+                "delivery": [json.dumps(one) for one in deliveries],
+            }
+        )
+        pq.write_table(table, self.folder / "searches.parquet")
 
     def save(self, when: str, filter: str) -> None:
         """Save the newcomer, or another filter of his."""
@@ -138,13 +145,25 @@ outbox = "outbox"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of the ads, from the match log and the outbox."""
+class Counts:
+    """Where the matches are."""
 
     n_matches: int
     n_told: int
     n_waiting: int
-    n_held_back: int  # by rate caps
+    n_held_back: int  # by rate caps, or not told yet because of them
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every match was told, waits for its time, or was held back."""
+        return self.n_matches == self.n_told + self.n_waiting + self.n_held_back
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the ads, from the match log and the outbox."""
+
+    counts: Counts
     n_notifications: int
     n_digests: int
     n_subscribers: int
@@ -153,20 +172,15 @@ class Outcome:
     change_seconds: dict[str, float]
     n_checked: int
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every match was told, waits for its time, or was held back."""
-        return self.n_matches == self.n_told + self.n_waiting + self.n_held_back
-
     def to_json(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
         median, p99 = self.match_seconds
         outbox_median, outbox_p99 = self.outbox_seconds
         return {
-            "matches": self.n_matches,
-            "matches_told": self.n_told,
-            "matches_waiting": self.n_waiting,
-            "matches_held_back": self.n_held_back,
+            "matches": self.counts.n_matches,
+            "matches_told": self.counts.n_told,
+            "matches_waiting": self.counts.n_waiting,
+            "matches_held_back": self.counts.n_held_back,
             "notifications": self.n_notifications,
             "digests": self.n_digests,
             "subscribers_told": self.n_subscribers,
@@ -179,29 +193,32 @@ class Outcome:
         }  # fmt: skip
 
 
-def outcome_of(market: Market) -> Outcome:
-    """Read the match log and the outbox, and check some ads against the reference."""
-    log = _read(market.folder / "state" / "matcher" / "matches", "matches-")
-    outbox, published = _read_outbox(market.folder / "outbox")
+def counts_of(market: Market) -> Counts:
+    """Count the matches in the log and in the outbox."""
+    log, (outbox, _) = _read_log(market), _read_outbox(market.folder / "outbox")
     now = pa.scalar(datetime.now(UTC), pa.timestamp("us", "UTC"))
     is_capped, was_capped = (
         pc.match_substring(table[name], "rate_cap")
         for table, name in ((log, "schedule"), (outbox, "delivery"))
     )
-    told = _sum(outbox["n_matches"])
-    held_back = _sum(is_capped) - _sum(outbox["n_matches"].filter(was_capped))
-    waiting = _sum(pc.greater(log["due"], now))
-    at_once = pc.equal(outbox["delivery"], "").to_numpy()
-    return Outcome(
+    return Counts(
         log.num_rows,
-        told,
-        waiting,
-        held_back,
+        _sum(outbox["n_matches"]),
+        _sum(pc.and_(pc.greater(log["due"], now), pc.invert(is_capped))),
+        _sum(is_capped) - _sum(outbox["n_matches"].filter(was_capped)),
+    )
+
+
+def outcome_of(market: Market) -> Outcome:
+    """Read the match log and the outbox, and check some ads against the reference."""
+    log, (outbox, published) = _read_log(market), _read_outbox(market.folder / "outbox")
+    return Outcome(
+        counts_of(market),
         outbox.num_rows,
         int((outbox["n_matches"].to_numpy() > 1).sum()),
         len(outbox["owner"].unique()),
         _seconds(log["event_time"], log["matched_at"]),
-        _outbox_seconds(outbox, published, at_once),
+        _outbox_seconds(outbox, published, pc.equal(outbox["delivery"], "").to_numpy()),
         _change_seconds(market, log),
         _check(market, log),
     )
@@ -211,18 +228,18 @@ def _sum(column: Any) -> int:
     return pc.sum(column).as_py() or 0
 
 
-def _read(folder: Path, prefix: str) -> pa.Table:
-    files = [str(file) for file in sorted(folder.glob(f"batch=*/{prefix}*.parquet"))]
+def _read_log(market: Market) -> pa.Table:
+    folder = market.folder / "state" / "matcher" / "matches"
+    files = [str(file) for file in sorted(folder.glob("batch=*/matches-*.parquet"))]
     return ds.dataset(files, format="parquet").to_table()
 
 
 def _read_outbox(folder: Path) -> tuple[pa.Table, np.ndarray[Any, Any]]:
     """The notifications, and when the micro-batch of each was published."""
-    tables, published = [], []
+    tables, published = [NOTIFICATION_SCHEMA.empty_table()], list[int]()
     for batch in sorted(folder.glob("batch=*")):
-        table = ds.dataset(batch, format="parquet").to_table()
-        tables.append(table)
-        published += [batch.stat().st_ctime_ns // 1_000] * table.num_rows
+        tables.append(read_folder(batch, NOTIFICATION_SCHEMA))
+        published += [batch.stat().st_ctime_ns // 1_000] * tables[-1].num_rows
     return pa.concat_tables(tables), np.array(published, "M8[us]")
 
 

@@ -71,8 +71,16 @@ class Pipeline:
             settings.state.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise PipelineError(f"state: {settings.state} cannot be made: {error}") from None
+        initial = settings.subscriptions.initial
+        if initial is not None and not initial.exists():
+            raise PipelineError(f"subscriptions.initial: there is no {initial}")
         if not os.access(settings.state, os.W_OK):
             raise PipelineError(f"state: {settings.state} cannot be written to")
+
+    def connect(self) -> None:
+        """Start Spark, which `start` and `run_once` do too if it was not done before."""
+        if self._spark is None:
+            self._spark = session(self.settings.name, **self._spark_settings())
 
     def start(self) -> None:
         """Start both queries, or go on where they were stopped."""
@@ -90,12 +98,15 @@ class Pipeline:
         from tamis.spark.streaming import match_stream
 
         self.check()
-        settings = self.settings
-        spark = self._spark = session(settings.name, **self._spark_settings())
+        self.connect()
+        settings, spark = self.settings, self._spark
+        assert spark is not None
+        initial = settings.subscriptions.initial
         events, mapping = open_events(spark, settings.events)
         mode = settings.matching.mode
         self._matching = match_stream(
             events,
+            None if initial is None else spark.read.parquet(str(initial)),
             changes=open_changes(spark, settings.subscriptions),
             checkpoint=settings.state / "matcher",
             n_tokens=settings.matching.tokens,

@@ -76,11 +76,14 @@ class EventSettings(_Section):
 
 
 class SubscriptionSettings(_Section):
-    """Where subscriptions and their changes come from."""
+    """Where subscriptions and their changes come from.
 
+    ``initial`` is a Parquet table of those to begin with, read at the first start only.
+    """
+
+    initial: Path | None = None
     source: Literal["files", "jdbc"] = "files"
     path: Path | None = None
-    format: Literal["jsonl", "parquet"] = "jsonl"
     url: str | None = None
     table: str | None = None
 
@@ -208,7 +211,12 @@ def _rooted(settings: PipelineSettings, folder: Path) -> PipelineSettings:
         update={
             "state": rooted(settings.state),
             "events": events.model_copy(update={"path": rooted(events.path)}),
-            "subscriptions": subscriptions.model_copy(update={"path": rooted(subscriptions.path)}),
+            "subscriptions": subscriptions.model_copy(
+                update={
+                    "path": rooted(subscriptions.path),
+                    "initial": rooted(subscriptions.initial),
+                }
+            ),
             "notifications": told.model_copy(
                 update={"outbox": told.outbox if is_database else str(folder / told.outbox)}
             ),
