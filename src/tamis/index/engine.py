@@ -213,7 +213,7 @@ class Engine:
 
     def _living(self, table: SlotTable) -> SlotTable:
         """The slots that somebody still has."""
-        return table.select(self._rows.chains.n_others[table.row_of_slot] >= 0)
+        return table.select(self._rows.n_others(table.row_of_slot) >= 0)
 
     # -- reading
 

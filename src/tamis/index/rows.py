@@ -14,7 +14,7 @@ _GROWTH = 1.5
 
 
 class Chains(NamedTuple):
-    """Who shares slots with whom; writers only."""
+    """Who shares slots with whom; writers only, and not there until a row is shared or dies."""
 
     leader: npt.NDArray[np.int32]  # [R], one more than a follower's leader; 0 for leaders
     n_others: npt.NDArray[np.int32]  # [R], one less than the living rows of a leader's chain
@@ -31,9 +31,9 @@ class Rows:
         self, table: RowTable | None = None, n_rows: int = 0, chains: Chains | None = None
     ) -> None:
         self.table = table if table is not None else _new_table(0)
-        self.chains = chains if chains is not None else _new_chains(len(self.table.birth))
+        self.chains = chains
         self.n_rows = n_rows
-        self.n_followers = int(np.count_nonzero(self.chains.leader))
+        self.n_followers = 0 if chains is None else int(np.count_nonzero(chains.leader))
         self._notice_priorities()
 
     def _notice_priorities(self) -> None:
@@ -70,9 +70,10 @@ class Rows:
         is_first = np.concatenate([[True], leaders[1:] != leaders[:-1]])
         before[is_first] = leaders[is_first]
         self.table.follower[before] = followers + 1
-        self.chains.leader[followers] = leaders + 1
+        chains = self._made_chains()
+        chains.leader[followers] = leaders + 1
         shared = leaders[is_first]
-        self.chains.n_others[: self.n_rows] = np.bincount(leaders, minlength=self.n_rows)
+        chains.n_others[: self.n_rows] = np.bincount(leaders, minlength=self.n_rows)
         np.bitwise_or.at(self.table.flagged, shared >> 3, (1 << (shared & 7)).astype(np.uint8))
         self.n_followers = len(followers)
 
@@ -103,8 +104,9 @@ class Rows:
         table = self.table
         table.follower[row] = table.follower[leader]
         table.follower[leader] = row + 1
-        self.chains.leader[row] = leader + 1
-        self.chains.n_others[leader] += 1
+        chains = self._made_chains()
+        chains.leader[row] = leader + 1
+        chains.n_others[leader] += 1
         self.n_followers += 1
         self.flag(leader)
 
@@ -121,19 +123,27 @@ class Rows:
         """Let a row die with a version; return its leader."""
         self.table.death[row] = version
         self.flag(row)
-        leader = int(self.chains.leader[row]) - 1
+        chains = self._made_chains()
+        leader = int(chains.leader[row]) - 1
         if leader < 0:
             leader = row
         else:
             self.n_followers -= 1
             self.flag(leader)
-        self.chains.n_others[leader] -= 1
+        chains.n_others[leader] -= 1
         return leader
 
     def leaders(self) -> npt.NDArray[np.int32]:
         """The leader of every row: i4[R]."""
+        itself = np.arange(self.n_rows, dtype=np.int32)
+        if self.chains is None:
+            return itself
         held = self.chains.leader[: self.n_rows]
-        return np.where(held > 0, held - 1, np.arange(self.n_rows, dtype=np.int32))
+        return np.where(held > 0, held - 1, itself)
+
+    def n_others(self, leaders: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """How many living rows beside one share the slots of leaders; -1 if none lives."""
+        return np.zeros_like(leaders) if self.chains is None else self.chains.n_others[leaders]
 
     def priority_of(self, row: int) -> int:
         """The priority of a row."""
@@ -145,20 +155,27 @@ class Rows:
 
     def chain_is_dead(self, leader: int) -> bool:
         """Whether nobody is left who shares a leader's slots."""
-        return bool(self.chains.n_others[leader] < 0)
+        return self.chains is not None and bool(self.chains.n_others[leader] < 0)
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(array.nbytes for array in (*self.table, *self.chains))
+        return sum(array.nbytes for array in (*self.table, *(self.chains or ())))
+
+    def _made_chains(self) -> Chains:
+        if self.chains is None:
+            self.chains = _new_chains(len(self.table.birth))
+        return self.chains
 
     def _grow(self) -> None:
         larger = _new_table(max(1024, int(len(self.table.birth) * _GROWTH)))
         for old, new in zip(self.table, larger, strict=True):
             new[: len(old)] = old
-        chains = _new_chains(len(larger.birth))
-        for held, new in zip(self.chains, chains, strict=True):
-            new[: len(held)] = held
-        self.table, self.chains = larger, chains
+        self.table = larger
+        if self.chains is not None:
+            chains = _new_chains(len(larger.birth))
+            for held, new in zip(self.chains, chains, strict=True):
+                new[: len(held)] = held
+            self.chains = chains
 
 
 def _new_chains(capacity: int) -> Chains:

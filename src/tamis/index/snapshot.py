@@ -67,8 +67,10 @@ class _Writer:
         rows = parts.rows
         for name, array in rows.table._asdict().items():
             self._save(f"rows.{name}", array)
-        for name, array in rows.chains._asdict().items():
-            self._save(f"chains.{name}", array if rows.n_followers else array[:0])
+        for name in Chains._fields:
+            has_some = rows.chains is not None and rows.n_followers
+            held = getattr(rows.chains, name) if has_some else np.zeros(0, np.int32)
+            self._save(f"chains.{name}", held)
         manifest = {
             "format": FORMAT,
             "n_rows": rows.n_rows,

@@ -94,7 +94,7 @@ def count_shared_bytes(engine: Engine, state: State) -> int:
     """What the slots of all followers would take, at what a slot takes where their leader is."""
     if not engine.rows.n_followers:
         return 0
-    n_others = np.maximum(engine.rows.chains.n_others, 0)
+    n_others = np.maximum(engine.rows.n_others(np.arange(state.n_rows, dtype=np.int32)), 0)
     n_bytes = 0.0
     for block in state.blocks:
         rows = block.row_of_slot if len(block.row_of_slot) else slice(block.n_slots)
