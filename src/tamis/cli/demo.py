@@ -36,7 +36,7 @@ ADS = {
 EXPECTED = {"A1": ["F1", "F2", "F3"], "A2": ["F2"]}
 
 _POST_EVERY_S = 0.5
-_LONGEST_S = 45.0
+_LONGEST_S = 28.0
 _PATIENCE_S = 120.0
 
 

@@ -31,8 +31,9 @@ DELIVERIES: tuple[tuple[int, dict[str, Any]], ...] = (
     (95, {"schedule": "every minute"}),
     (100, {"schedule": "daily at 09:00 Europe/Moscow"}),
 )
+N_COPIES = 4  # people who saved the same search
 N_CHECKED = 3
-_ADS_A_FILE = 20
+_ADS_A_FILE = 10
 
 
 @dataclass(slots=True)
@@ -82,22 +83,35 @@ outbox = "outbox"
         (self.folder / "pipeline.toml").write_text(self.settings())
 
     def generate(self) -> None:
-        """Write the searches."""
-        self.searches = generate_searches(self.n_searches, self.seed)
-        deliveries = []
-        for number in range(self.n_searches):
-            percent = number * 100 // self.n_searches
-            deliveries.append(next(held for share, held in DELIVERIES if percent < share))
-        table = pa.table(
-            {
-                "id": [one.id for one in self.searches],
-                "filter": [json.dumps(to_json(one.condition)) for one in self.searches],
-                "priority": [one.priority for one in self.searches],
-                "owner": [one.owner for one in self.searches],
-                "delivery": [json.dumps(one) for one in deliveries],
-            }
-        )
+        """Write the searches; each is saved by a few people, as in life."""
+        n_different = -(-self.n_searches // N_COPIES)
+        self.searches = generate_searches(n_different, self.seed)
+        deliveries = [
+            json.dumps(
+                next(held for share, held in DELIVERIES if number * 100 < share * n_different)
+            )
+            for number in range(n_different)
+        ]
+        filters = [json.dumps(to_json(one.condition)) for one in self.searches]
+        copies = range(N_COPIES)
+        columns: dict[str, list[Any]] = {
+            "id": [f"{one.id}-{copy}" for copy in copies for one in self.searches],
+            "filter": filters * N_COPIES,
+            "priority": [one.priority for one in self.searches] * N_COPIES,
+            "owner": [f"{one.owner}-{copy}" for copy in copies for one in self.searches],
+            "delivery": deliveries * N_COPIES,
+        }
+        table = pa.table({name: held[: self.n_searches] for name, held in columns.items()})
         pq.write_table(table, self.folder / "searches.parquet")
+
+    def ids_of(self, number: int) -> list[str]:
+        """The ids of those who saved a search."""
+        n_different, id = len(self.searches), self.searches[number].id
+        return [
+            f"{id}-{copy}"
+            for copy in range(N_COPIES)
+            if copy * n_different + number < self.n_searches
+        ]
 
     def save(self, when: str, filter: str) -> None:
         """Save the newcomer, or another filter of his."""
@@ -142,6 +156,10 @@ outbox = "outbox"
         aside = file.with_name(f".{file.name}")
         aside.write_text("\n".join(lines) + "\n")
         aside.rename(file)
+
+
+def _delivery(percent: float) -> dict[str, Any]:
+    return next(held for share, held in DELIVERIES if percent < share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +299,7 @@ def _check(market: Market, log: pa.Table) -> int:
     for ad in chosen:
         rows = log.filter(pc.equal(log["event_id"], ad.id))["subscription_id"].to_pylist()
         found = sorted(id for id in rows if id != NEWCOMER)
-        if found != sorted(one.id for one in market.searches if evaluate(one.condition, ad)):
+        accepted = (n for n, one in enumerate(market.searches) if evaluate(one.condition, ad))
+        if found != sorted(id for number in accepted for id in market.ids_of(number)):
             raise BadInput(f"{ad.id}: the pipeline and the reference disagree; please report this")
     return len(chosen)
