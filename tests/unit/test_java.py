@@ -140,6 +140,16 @@ def test_java_without_the_vector_module_gets_a_shim(
     assert java_home().parent == caches
 
 
+def test_shim_in_the_environment_is_used_again(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process that one with a session has started."""
+    monkeypatch.setenv("JAVA_HOME", str(make_java(tmp_path / "java", "21", has_vector=False)))
+    shim = java_home()
+    monkeypatch.setenv("JAVA_HOME", str(shim))
+    assert java_home() == shim
+
+
 def test_shim_drops_the_option_and_keeps_everything_else(tmp_path: Path, caches: Path) -> None:
     home = tmp_path / "it's a folder"
     executable = home / "bin" / "java"

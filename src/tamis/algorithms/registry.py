@@ -21,7 +21,7 @@ class Algorithm(NamedTuple):
 ALGORITHMS: dict[str, Algorithm] = {
     "be_tree": Algorithm("be_tree", "BETree", "Sadoghi, Jacobsen: BE-Tree, SIGMOD 2011"),
     "dexin": Algorithm("dexin", "Dexin", "Fan, Liu, Tang: DEXIN, FGCS 2017"),
-    "gem": Algorithm("gem", "Gem", "Fan, Liu, Tang: GEM, an analytic geometrical approach"),
+    "gem": Algorithm("gem", "Gem", "Fan, Liu, Tang: GEM, INFOCOM 2016"),
     "h_tree": Algorithm("h_tree", "HTree", "Qian, Cao, Zhu, Li, Wang: H-Tree, TPDS 2014"),
     "op_index": Algorithm("op_index", "OpIndex", "Zhang, Chan, Tan: OpIndex, PVLDB 2014"),
     "pri_rein": Algorithm("pri_rein", "PriRein", "Qian, Cao, Le Mouël, Li, Wang, DEBS 2015"),

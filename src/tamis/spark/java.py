@@ -87,7 +87,9 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
         elif version < OLDEST_JAVA:
             refused.append(f"{origin}: {executable} is Java {version}")
         else:
-            return Java(home, version, origin, _accepts_vector(executable))
+            # JAVA_HOME may be that of a shim, set for a process that started this one: it
+            # accepts the option, and the Java behind it does not.
+            return Java(home, version, origin, _accepts_vector(home / "bin" / "java"))
     looked = "\n".join(f"  - {reason}" for reason in refused)
     raise MissingExtra(
         f"Spark needs Java {OLDEST_JAVA} or newer and found none. Looked for\n{looked}\n"
