@@ -197,7 +197,7 @@ def demo(
 ) -> None:
     """Show the car-ad example of the paper, then a market of ads through the pipeline on Spark.
 
-    Ads are posted until a full minute has passed, when the digests are due.
+    Ads are posted until a full minute has passed, when digests are due, unless that is far off.
 
     [bold]Example[/bold]
 
