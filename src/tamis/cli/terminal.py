@@ -24,7 +24,8 @@ BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a reader such as `head` makes of any Unix tool
 
-_COMPILER = ("llvmlite.", "numba.core.codegen", "numba.core.caching")
+# The compiler, whose callbacks drop interrupts, and imports, which leave files open.
+_AT_WORK = ("llvmlite.", "numba.core.codegen", "numba.core.caching", "importlib._bootstrap")
 
 
 class BadInput(TamisError):
@@ -35,7 +36,7 @@ class BadInput(TamisError):
 def exit_codes() -> Iterator[None]:
     """Turn failures into a message on stderr and an exit code; no traceback."""
     try:
-        with _interrupts_outside_the_compiler():
+        with _interrupts_at_safe_moments():
             yield
         sys.stdout.flush()
     except BrokenPipeError:
@@ -52,8 +53,8 @@ def exit_codes() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_outside_the_compiler() -> Iterator[None]:
-    """Let an interrupt wait while LLVM is at work.
+def _interrupts_at_safe_moments() -> Iterator[None]:
+    """Let an interrupt wait while LLVM or an import is at work.
 
     One that falls into a callback from LLVM cannot be raised there: Python drops it and goes on as
     if nobody had asked to stop, or the compiler fails or crashes, as its work was left half done.
@@ -62,7 +63,7 @@ def _interrupts_outside_the_compiler() -> Iterator[None]:
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
         nonlocal pending
-        if not _is_compiling(frame):
+        if not _is_at_work(frame):
             raise KeyboardInterrupt
         if pending is None or not pending.is_alive():
             main = threading.main_thread().ident
@@ -82,9 +83,9 @@ def _interrupts_outside_the_compiler() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_compiling(frame: FrameType | None) -> bool:
+def _is_at_work(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(_COMPILER):
+        if frame.f_globals.get("__name__", "").startswith(_AT_WORK):
             return True
         frame = frame.f_back
     return False
