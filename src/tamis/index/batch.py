@@ -7,16 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.blocks import Array, Block, ScanBlock
+from tamis.index.blocks import Array, Block
 from tamis.index.engine import State
 from tamis.kernels.emit import N_PRIORITIES, Found, order_batch, settle_pairs
-from tamis.kernels.scan import Constraints
-
-
-class _HeadBlock(ScanBlock):
-    """The head, of whose tests only the number is known."""
-
-    decides = False
 
 
 class _Gathered(NamedTuple):
@@ -36,20 +29,12 @@ def match_matrix(
     """
     gathered: list[_Gathered] = []
     is_open = np.zeros(len(matrix), np.uint8)
-    for block in _blocks(state):
+    for block in state.parts:
         gathered += _match_block(state, block, matrix, is_open)
     for event in np.nonzero(is_open)[0].tolist():
         rows = one_by_one(event).copy()
         gathered.append(_Gathered(rows, np.full(len(rows), event, np.int32)))
     return _in_order(state, gathered, len(matrix), is_open)
-
-
-def _blocks(state: State) -> list[Block]:
-    if not state.head_slots:
-        return list(state.blocks)
-    start, *rest = state.head_constraints
-    bounds = Constraints(start[: state.head_slots + 1], *rest)
-    return [*state.blocks, _HeadBlock(bounds, state.head_rows, state.head_tests)]
 
 
 def _match_block(state: State, block: Block, matrix: Array, is_open: Array) -> list[_Gathered]:

@@ -17,10 +17,11 @@ interval of float64 and a value is a float64, so that one engine serves all kind
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ NUMBER, TIME, TEXT, BOOLEAN, LON, LAT, PRESENT = range(7)
 PREFIX = 7  # plus the number of letters
 
 _EXACT = 2**53
+_FLOATS = {float}
 _NAN = float("nan")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -90,6 +92,14 @@ class Encoded:
         return not self.choices and self.hull_high is None
 
 
+class _Shape(NamedTuple):
+    """Events of these attributes fill every column there is with a number."""
+
+    names: list[str]
+    n_columns: int
+    numbers_of: Callable[[Mapping[str, Any]], Any]  # in the order of the columns
+
+
 class Columns:
     """All columns; grows as filters ask for new ones, never shrinks."""
 
@@ -98,6 +108,7 @@ class Columns:
     def __init__(self) -> None:
         self._lanes: dict[str, _Lanes] = {}
         self.names: list[tuple[str, int]] = []
+        self._shape = _Shape([], -1, len)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -190,10 +201,26 @@ class Columns:
         The quick way for what events mostly are; what it does not know it leaves to ``encode``,
         which checks everything.
         """
+        shape = self._shape  # mostly an event is like the one before
+        if (
+            list(raw) == shape.names
+            and len(self.names) == shape.n_columns
+            and {*map(type, raw.values())} == _FLOATS
+        ):
+            return np.array(shape.numbers_of(raw))
         try:
-            return self._encode_plain(raw)
+            vector = self._encode_plain(raw)
         except IndexError:  # a column was added meanwhile
             return None
+        if vector is not None and len(raw) >= len(vector) > 1:
+            self._notice_shape(raw)
+        return vector
+
+    def _notice_shape(self, raw: Mapping[str, Any]) -> None:
+        """Remember the attributes of an event of numbers, if they are all that filters ask for."""
+        asked = [attribute for attribute, _ in self.names]
+        if {*map(type, raw.values())} == _FLOATS and raw.keys() >= set(asked):
+            self._shape = _Shape(list(raw), len(asked), itemgetter(*asked))
 
     def _encode_plain(self, raw: Mapping[str, Any]) -> Vector | None:
         made = [_NAN] * len(self.names)

@@ -20,7 +20,7 @@ from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
 from tamis.index.columns import Encoded, Vector
 from tamis.index.express import Expresses
-from tamis.index.head import HEAD_SLOTS, Head, SealedHead
+from tamis.index.head import HEAD_SLOTS, Head, HeadView, SealedHead
 from tamis.index.ranges import Box
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable, concatenate
@@ -35,8 +35,6 @@ from tamis.kernels.emit import (
     settle,
     settle_leaders,
 )
-from tamis.kernels.scan import Constraints, scan
-from tamis.kernels.tests import Tests
 
 RowNumbers = npt.NDArray[np.int32]
 
@@ -58,10 +56,12 @@ class State(NamedTuple):
     rows: RowTable
     n_rows: int
     has_one_priority: bool
-    head_slots: int
-    head_constraints: Constraints
-    head_tests: Tests
-    head_rows: RowNumbers
+    head: HeadView
+
+    @property
+    def parts(self) -> tuple[Block, ...]:
+        """Where slots are: the blocks and, unless it is empty, the head."""
+        return (*self.blocks, self.head) if self.head.n_slots else self.blocks
 
 
 @dataclass(slots=True)
@@ -141,12 +141,11 @@ class Engine:
             self.state = self._state(old.version + 1, (*old.segments, sealed))
             self._start_merging()
             return
-        rows, head = self._rows, self._head
-        n_head = len(head)
+        rows, head = self._rows, HeadView(self._head)
+        n_slots = old.n_slots + head.n_slots - old.head.n_slots
         self.state = State(
-            old.version + 1, old.segments, old.blocks, old.n_slots + n_head - old.head_slots,
-            rows.table, rows.n_rows, rows.only_priority != -1,
-            n_head, head.constraints, head.tests, head.row_of_slot,
+            old.version + 1, old.segments, old.blocks, n_slots,
+            rows.table, rows.n_rows, rows.only_priority != -1, head,
         )  # fmt: skip
 
     def _seal(self, n_waiting: int) -> Segment:
@@ -157,13 +156,12 @@ class Engine:
         return build_blocks(self._living(head.table()))
 
     def _state(self, version: int, segments: tuple[Segment, ...]) -> State:
-        rows, head = self._rows, self._head
+        rows, head = self._rows, HeadView(self._head)
         blocks = tuple(block for segment in segments for block in segment)
-        n_slots = len(head) + sum(block.n_slots for block in blocks)
+        n_slots = head.n_slots + sum(block.n_slots for block in blocks)
         return State(
             version, segments, blocks, n_slots,
-            rows.table, rows.n_rows, rows.only_priority != -1,
-            len(head), head.constraints, head.tests, head.row_of_slot,
+            rows.table, rows.n_rows, rows.only_priority != -1, head,
         )  # fmt: skip
 
     def dump(self) -> tuple[Rows, SlotTable | None]:
@@ -223,25 +221,42 @@ class Engine:
         ``ask`` tells of a leader whether its filter accepts the event. The result is a view of
         a buffer that the next call of this thread overwrites.
         """
+        if event.is_plain:
+            return self.match_plain(state, event.vector, ask)
         scratch = self._scratch(state)
         found = scratch.found
-        if event.is_plain:
-            rows = self._match_plain(state, event.vector, scratch)
-            if rows is not None:
-                return rows
-        found.counts[:] = 0
+        found.counts.fill(0)
         if event.hull_high is not None:
             asked = self._leaders_in_hull(state, event.vector, event.hull_high, scratch.slots)
         else:
-            if event.choices:
-                self._gather_choices(state, event.choices, scratch)
-            else:
-                self._gather(state, event.vector, True, scratch)
+            self._gather_choices(state, event.choices, scratch)
             asked = self._settle(state, found)
-        for leader in asked.tolist():
-            if ask(leader):
-                emit_chain(state.rows, leader, state.version, found)
-        return self._in_order(state, scratch, int(found.counts[0]))
+        return self._in_order(state, scratch, _ask_all(asked, ask, state, found))
+
+    def match_plain(self, state: State, vector: Vector, ask: Callable[[int], bool]) -> RowNumbers:
+        """``match`` for an event of which the vector says all."""
+        scratch = self._scratch(state)
+        slots, found, flagged = scratch.slots, scratch.found, state.rows.flagged
+        rows, n_rows, is_settled = found.rows, 0, True
+        for block in state.parts:
+            n_slots = block.candidates(vector, slots)
+            n_plain = emit_plain(slots, n_slots, block.row_of_slot, flagged, rows, n_rows)
+            if n_plain >= 0:
+                n_rows = n_plain
+                continue
+            if is_settled:
+                found.counts.fill(0)
+                is_settled = False
+            found.counts[0] = n_rows
+            settle(
+                slots, n_slots, block.row_of_slot, block.tests, vector, block.decides,
+                state.rows, state.version, found,
+            )  # fmt: skip
+            n_rows = int(found.counts[0])
+        if not is_settled:
+            found.counts[0] = n_rows
+            n_rows = _ask_all(self._settle(state, found), ask, state, found)
+        return self._in_order(state, scratch, n_rows)
 
     def match_by_level(
         self, state: State, event: Encoded, ask: Callable[[int], bool]
@@ -256,21 +271,6 @@ class Engine:
             yield from _levels_of(early.copy(), levels, 0, level)
         rows = self.match(state, event, ask)
         yield from _levels_of(rows.copy(), state.rows.priority[rows], level + 1, N_PRIORITIES)
-
-    def _match_plain(self, state: State, vector: Vector, scratch: _Scratch) -> RowNumbers | None:
-        """``match`` where every slot found is of a plain row; None where one is not."""
-        slots, rows, n_rows = scratch.slots, scratch.found.rows, 0
-        for block in state.blocks:
-            n_slots = block.candidates(vector, slots)
-            n_rows = emit_plain(slots, n_slots, block.row_of_slot, state.rows.flagged, rows, n_rows)
-            if n_rows < 0:
-                return None
-        if state.head_slots:
-            n_slots = scan(state.head_constraints, state.head_slots, vector, vector, slots)
-            n_rows = emit_plain(slots, n_slots, state.head_rows, state.rows.flagged, rows, n_rows)
-            if n_rows < 0:
-                return None
-        return self._in_order(state, scratch, n_rows)
 
     def _in_order(self, state: State, scratch: _Scratch, n_rows: int) -> RowNumbers:
         if state.has_one_priority:
@@ -295,7 +295,7 @@ class Engine:
         gathered: list[list[RowNumbers]] = [[], [], []]
         for vector in choices:
             found.counts[:] = 0
-            self._gather(state, vector, False, scratch)
+            self._gather(state, vector, scratch)
             for i, many in enumerate(gathered):
                 many.append(found[i][: found.counts[i]].copy())
         for i, many in enumerate(gathered):
@@ -303,31 +303,24 @@ class Engine:
             found[i][: len(unique)] = unique
             found.counts[i] = len(unique)
 
-    def _gather(self, state: State, vector: Vector, is_plain: bool, scratch: _Scratch) -> None:
+    def _gather(self, state: State, vector: Vector, scratch: _Scratch) -> None:
+        """Gather what a choice finds, which decides about no test: there are other choices."""
         slots, found, rows, version = scratch.slots, scratch.found, state.rows, state.version
-        for block in state.blocks:
+        for block in state.parts:
             n_slots = block.candidates(vector, slots)
             if n_slots:
                 settle(
-                    slots, n_slots, block.row_of_slot, block.tests, vector,
-                    is_plain and block.decides, rows, version, found,
+                    slots, n_slots, block.row_of_slot, block.tests, vector, False,
+                    rows, version, found,
                 )  # fmt: skip
-        if state.head_slots:
-            n_slots = scan(state.head_constraints, state.head_slots, vector, vector, slots)
-            settle(
-                slots, n_slots, state.head_rows, state.head_tests, vector, False,
-                rows, version, found,
-            )  # fmt: skip
 
     def _leaders_in_hull(
         self, state: State, low: Vector, high: Vector, slots: RowNumbers
     ) -> RowNumbers:
-        leaders = []
-        for block in state.blocks:
+        leaders = [_NOBODY]
+        for block in state.parts:
             n_slots = block.candidates_in_hull(low, high, slots)
             leaders.append(block.rows_of(slots[:n_slots]))
-        n_slots = scan(state.head_constraints, state.head_slots, low, high, slots)
-        leaders.append(state.head_rows[slots[:n_slots]])
         return np.unique(np.concatenate(leaders))
 
     def _scratch(self, state: State) -> _Scratch:
@@ -340,6 +333,16 @@ class Engine:
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
             held = self._own.scratch = _Scratch(slots, found, ordered)
         return held
+
+
+def _ask_all(
+    leaders: RowNumbers, ask: Callable[[int], bool], state: State, found: Found
+) -> int:
+    """Add the chains of the leaders whose filters accept the event; return how many rows."""
+    for leader in leaders.tolist():
+        if ask(leader):
+            emit_chain(state.rows, leader, state.version, found)
+    return int(found.counts[0])
 
 
 def _levels_of(

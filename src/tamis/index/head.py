@@ -6,7 +6,7 @@ from array import array
 
 import numpy as np
 
-from tamis.index.blocks import ScanBlock
+from tamis.index.blocks import Array, ScanBlock
 from tamis.index.ranges import Box
 from tamis.index.slot_table import SlotTable, tests_of
 from tamis.index.slots import Slot
@@ -104,6 +104,22 @@ class Head:
 def _views_of(constraints: Constraints) -> list[memoryview]:
     """Columns and bounds as memory, into which arrays are copied quicker than by NumPy."""
     return [side.data for side in constraints[1:]]
+
+
+class HeadView(ScanBlock):
+    """The head as it was at some moment; of its tests only the number is known."""
+
+    decides = False
+    bounds: Constraints
+
+    def __init__(self, head: Head) -> None:  # made at every change, so without a copy
+        self.bounds, self.row_of_slot, self.tests = head.constraints, head.row_of_slot, head.tests
+        self.n_slots = len(head.slots)
+
+    @property
+    def starts(self) -> Array:
+        """Where the constraints of each slot begin, and those of the last end."""
+        return self.bounds.start[: self.n_slots + 1]
 
 
 class SealedHead(ScanBlock):

@@ -328,17 +328,18 @@ class Index:
         self, state: State, event: HasAttributes | Mapping[str, Any]
     ) -> npt.NDArray[np.int32]:
         """The rows of an event; a view that this thread's next match overwrites."""
+        if type(event) is dict and self.schema is None:
+            vector = self._columns.encode_plain(event)
+            if vector is not None:
+                self._observer.notice(vector)
+                asker = self._asker(lambda: attributes_of(event))
+                return self._engine.match_plain(state, vector, asker)
         return self._engine.match(state, *self._encode(event))
 
     def _encode(
         self, event: HasAttributes | Mapping[str, Any]
     ) -> tuple[Encoded, Callable[[int], bool]]:
         """An event as numbers, and who answers for a leader whether its filter accepts it."""
-        if type(event) is dict and self.schema is None:
-            vector = self._columns.encode_plain(event)
-            if vector is not None:
-                self._observer.notice(vector)
-                return Encoded(vector), self._asker(lambda: attributes_of(event))
         attributes = attributes_of(event)
         if self.schema is not None:
             self.schema.check_event(attributes)

@@ -65,7 +65,7 @@ def describe(
     asked = observer.n_asked.most_common(N_SHOWN)
     memory = {
         "blocks": sum(block.memory_bytes() for block in state.blocks),
-        "head": sum(array.nbytes for array in state.head_constraints),
+        "head": sum(array.nbytes for array in state.head.bounds),
         "express": engine.expresses.memory_bytes(),
         "rows": engine.rows.memory_bytes(),
         "ids": ids.memory_bytes(),
@@ -79,7 +79,7 @@ def describe(
         "shared_bytes": count_shared_bytes(engine, state),
         "n_slots": state.n_slots,
         "n_unbounded": count_unbounded(state),
-        "n_head_slots": state.head_slots,
+        "n_head_slots": state.head.n_slots,
         "n_columns": len(columns),
         "version": state.version,
         "blocks": blocks_of(state),
@@ -99,8 +99,8 @@ def count_shared_bytes(engine: Engine, state: State) -> int:
     for block in state.blocks:
         rows = block.row_of_slot if len(block.row_of_slot) else slice(block.n_slots)
         n_bytes += float(n_others[rows].sum()) * block.memory_bytes() / block.n_slots
-    in_head = n_others[state.head_rows[: state.head_slots]]
-    n_constraints = np.diff(state.head_constraints.start[: state.head_slots + 1])
+    in_head = n_others[state.head.row_of_slot[: state.head.n_slots]]
+    n_constraints = np.diff(state.head.starts)
     return round(n_bytes) + int((in_head * (_SLOT_BYTES + _CONSTRAINT_BYTES * n_constraints)).sum())
 
 
@@ -123,8 +123,7 @@ def count_unbounded(state: State) -> int:
     for block in state.blocks:
         if not isinstance(block.bounds, Boxes):
             n_unbounded += int((np.diff(block.bounds.start) == 0).sum())
-    starts = state.head_constraints.start[: state.head_slots + 1]
-    return n_unbounded + int((np.diff(starts) == 0).sum())
+    return n_unbounded + int((np.diff(state.head.starts) == 0).sum())
 
 
 def broadest(
