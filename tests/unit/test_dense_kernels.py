@@ -38,14 +38,11 @@ def check(low, high, events):
         assert np.array_equal(np.sort(out[:n_found]), slots)
         assert out[-1] == -7
     for repeats in (1, 3):
-        parts = list(block.pairs(np.tile(events, (repeats, 1))))
-        found = np.concatenate([slots for slots, _ in parts])
-        owners = np.concatenate([owner for _, owner in parts])
-        assert len(found) == repeats * sum(map(len, wanted))
-        order = np.lexsort((found, owners))
-        assert np.array_equal(found[order], np.concatenate(wanted * repeats))
+        found, offsets = block.slots_of(np.tile(events, (repeats, 1)))
         counts = np.tile(list(map(len, wanted)), repeats)
-        assert np.array_equal(owners[order], np.repeat(np.arange(len(counts)), counts))
+        assert np.array_equal(np.diff(offsets), counts)
+        order = np.lexsort((found, np.repeat(np.arange(len(counts)), counts)))
+        assert np.array_equal(found[order], np.concatenate(wanted * repeats))
     return sum(map(len, wanted))
 
 
@@ -102,3 +99,11 @@ def test_the_order_prefers_the_attribute_with_the_least_left():
     first, second = ranks[order[:LINE]], ranks[order[LINE:]]
     assert first[:, 1].max() // 8 <= second[:, 1].min() // 8
     assert first[:, 3].max() > second[:, 3].min()
+
+
+def test_a_batch_with_more_matches_than_room(monkeypatch):
+    monkeypatch.setattr("tamis.index.blocks._MIN_ROOM", 1)
+    low, high = np.zeros((300, 3)), np.ones((300, 3))
+    low[::3, 1] = 0.5
+    events = np.random.default_rng(0).random((40, 3))
+    assert check(low, high, events) > 40 * 200

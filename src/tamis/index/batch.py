@@ -9,14 +9,14 @@ import numpy as np
 
 from tamis.index.blocks import Array, Block
 from tamis.index.engine import State
-from tamis.kernels.emit import N_PRIORITIES, Found, order_batch, settle_pairs
+from tamis.kernels.emit import N_PRIORITIES, Found, arrange, settle_many
 
 
 class _Gathered(NamedTuple):
-    """Rows, each with the event it belongs to."""
+    """Rows by event: event e has ``rows[offsets[e]:offsets[e + 1]]``."""
 
-    rows: Array
-    events: Array
+    rows: Array  # i4[...]
+    offsets: Array  # i8[E + 1]
 
 
 def match_matrix(
@@ -27,59 +27,74 @@ def match_matrix(
     ``one_by_one`` matches an event by its number; it is asked for those that need more than
     kernels can decide.
     """
-    gathered: list[_Gathered] = []
     is_open = np.zeros(len(matrix), np.uint8)
-    for block in state.parts:
-        gathered += _match_block(state, block, matrix, is_open)
-    for event in np.nonzero(is_open)[0].tolist():
-        rows = one_by_one(event).copy()
-        gathered.append(_Gathered(rows, np.full(len(rows), event, np.int32)))
-    return _in_order(state, gathered, len(matrix), is_open)
-
-
-def _match_block(state: State, block: Block, matrix: Array, is_open: Array) -> list[_Gathered]:
-    """What one block finds; marks the events that must be matched one by one."""
-    gathered = []
-    held = (block.row_of_slot, block.tests, block.decides)
-    one = np.empty(1, np.int32)
     all_plain = not state.rows.flagged.any()
-    for pairs in block.pairs(matrix):
+    gathered = []
+    for block in state.parts:
+        slots, offsets = block.slots_of(matrix)
         if all_plain:
-            gathered.append(_Gathered(block.rows_of(pairs[0]), pairs[1]))
-            continue
-        first, n_pairs = 0, len(pairs[0])
-        while first < n_pairs:
-            room = n_pairs + 2 * len(state.rows.birth)
-            found = Found(np.empty(room, np.int32), one, one, np.zeros(3, np.int64))
-            events = np.empty(room, np.int32)
-            first = settle_pairs(
-                pairs, first, held, matrix, state.rows, state.version, found, events, is_open
-            )
-            n_rows = found.counts[0]
-            gathered.append(_Gathered(found.rows[:n_rows], events[:n_rows]))
-    return gathered
+            gathered.append(_Gathered(block.rows_of(slots), offsets))
+        else:
+            gathered.append(_settle(state, block, matrix, slots, offsets, is_open))
+    opened = np.nonzero(is_open)[0]
+    if len(opened):
+        gathered = [_without(one, is_open) for one in gathered]
+        gathered.append(_one_by_one(opened, len(matrix), one_by_one))
+    return _in_order(state, gathered, len(matrix))
 
 
-def _in_order(
-    state: State, gathered: list[_Gathered], n_events: int, is_open: Array
-) -> tuple[Array, Array]:
+def _settle(
+    state: State, block: Block, matrix: Array, slots: Array, starts: Array, is_open: Array
+) -> _Gathered:
+    """The rows of what a block found; marks the events that must be matched one by one."""
+    held = (block.row_of_slot, block.tests, block.decides)
+    nowhere = np.empty(1, np.int32)
+    offsets = np.zeros(len(starts), np.int64)
+    parts, event = [], 0
+    while event < len(matrix):
+        room = len(slots) + 2 * len(state.rows.birth)
+        found = Found(np.empty(room, np.int32), nowhere, nowhere, np.zeros(3, np.int64))
+        own = np.zeros(len(starts), np.int64)
+        first = event
+        event = settle_many(
+            slots, starts, first, held, matrix, state.rows, state.version, found, own, is_open
+        )
+        offsets[first + 1 : event + 1] = offsets[first] + own[first + 1 : event + 1]
+        parts.append(found.rows[: own[event]])
+    return _Gathered(parts[0] if len(parts) == 1 else np.concatenate(parts), offsets)
+
+
+def _without(gathered: _Gathered, is_open: Array) -> _Gathered:
+    """What was gathered, without the events that are matched one by one."""
+    counts = np.diff(gathered.offsets)
+    is_kept = np.repeat(is_open == 0, counts)
+    counts[is_open != 0] = 0
+    return _Gathered(gathered.rows[is_kept], _offsets_of(counts))
+
+
+def _one_by_one(opened: Array, n_events: int, match_one: Callable[[int], Array]) -> _Gathered:
+    found = [match_one(event).copy() for event in opened.tolist()]
+    counts = np.zeros(n_events, np.int64)
+    counts[opened] = [len(rows) for rows in found]
+    return _Gathered(np.concatenate(found), _offsets_of(counts))
+
+
+def _offsets_of(counts: Array) -> Array:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+
+
+def _in_order(state: State, gathered: list[_Gathered], n_events: int) -> tuple[Array, Array]:
+    if len(gathered) == 1 and state.has_one_priority:
+        return gathered[0].offsets, gathered[0].rows
     offsets = np.zeros(n_events + 1, np.int64)
     if not gathered:
         return offsets, np.zeros(0, np.int32)
-    n_open = int(is_open.sum())
-    if n_open:
-        # What was gathered of open events before they were matched one by one does not count.
-        closed = [
-            _Gathered(one.rows[~kept], one.events[~kept])
-            for one in gathered[:-n_open]
-            for kept in [is_open[one.events].astype(bool)]
-        ]
-        gathered = closed + gathered[-n_open:]
-    rows, events = gathered[0]
+    rows = gathered[0].rows
     if len(gathered) > 1:
         rows = np.concatenate([one.rows for one in gathered])
-        events = np.concatenate([one.events for one in gathered])
+    before = np.cumsum([0, *(len(one.rows) for one in gathered[:-1])])[:, np.newaxis]
+    places = np.stack([one.offsets for one in gathered]) + before
     ordered = np.empty(len(rows), np.int32)
     n_levels = 1 if state.has_one_priority else N_PRIORITIES
-    order_batch(rows, events, n_levels, state.rows.priority, ordered, offsets)
+    arrange(rows, places, n_levels, state.rows.priority, ordered, offsets)
     return offsets, ordered

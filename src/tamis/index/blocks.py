@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -61,18 +60,19 @@ class Block(ABC):
             event += 1
         return event
 
-    def pairs(self, matrix: Array) -> Iterator[tuple[Array, Array]]:
-        """The slots that the rows of a matrix satisfy, with the number of the row, in parts."""
-        slots = np.empty(2 * self.n_slots + _MIN_ROOM, np.int32)
-        first = 0
+    def slots_of(self, matrix: Array) -> tuple[Array, Array]:
+        """The slots that the rows of a matrix satisfy: row e those from ``offsets[e]`` on."""
+        offsets = np.zeros(len(matrix) + 1, np.int64)
+        parts, first = [], 0
         while first < len(matrix):
-            part = matrix[first:]
-            offsets = np.zeros(len(part) + 1, np.int64)
-            n_events = self.candidates_many(part, 0, slots, offsets)
-            events = np.arange(first, first + n_events, dtype=np.int32)
-            counts = np.diff(offsets[: n_events + 1])
-            yield slots[: offsets[n_events]].copy(), np.repeat(events, counts)
-            first += n_events
+            slots = np.empty(2 * self.n_slots + _MIN_ROOM, np.int32)
+            own = np.zeros(len(matrix) - first + 1, np.int64)
+            n_events = self.candidates_many(matrix[first:], 0, slots, own)
+            last = first + n_events
+            offsets[first + 1 : last + 1] = offsets[first] + own[1 : n_events + 1]
+            parts.append(slots[: own[n_events]])
+            first = last
+        return parts[0] if len(parts) == 1 else np.concatenate([*parts, NO_ROWS]), offsets
 
     def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> int:
         """Write the slots whose every interval meets the event's; return their number."""

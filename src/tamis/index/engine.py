@@ -335,9 +335,7 @@ class Engine:
         return held
 
 
-def _ask_all(
-    leaders: RowNumbers, ask: Callable[[int], bool], state: State, found: Found
-) -> int:
+def _ask_all(leaders: RowNumbers, ask: Callable[[int], bool], state: State, found: Found) -> int:
     """Add the chains of the leaders whose filters accept the event; return how many rows."""
     for leader in leaders.tolist():
         if ask(leader):

@@ -126,62 +126,57 @@ def order_by_priority(rows, n_rows, priority, ordered):
 
 
 @kernel
-def settle_pairs(pairs, first, block, matrix, table, version, found, events, is_open):
-    """``settle`` for plain events: the slots of ``pairs`` from ``first`` on.
+def settle_many(slots, starts, first, block, matrix, table, version, found, ends, is_open):
+    """``settle`` for plain events from ``first`` on; event e has slots[starts[e]:starts[e + 1]].
 
-    ``block``: its row_of_slot, tests and decides. Writes ``events``: i4 as ``found.rows``, the
-    event of each row, and sets ``is_open``: u1[E] for events with leaders or questions left,
-    which are to be matched one by one. Stops when ``found.rows`` might have too little room for
-    R rows and those pairs that are left; returns how many are done. O(pairs + tests).
+    ``block``: its row_of_slot, tests and decides. Writes ``ends``: i8[E + 1], ``found.rows`` of
+    event e end at ``ends[e + 1]``, and sets ``is_open``: u1[E] for events with leaders or
+    questions left, which are to be matched one by one. Stops when ``found.rows`` might have too
+    little room for R rows; returns the event to go on with. O(slots + tests).
     """
-    slots, owners = pairs
     row_of_slot, tests, decides = block
-    room = found.rows.size - table.birth.size - slots.size
-    n_rows = 0
-    for i in range(first, slots.size):
-        slot, event = slots[i], owners[i]
-        row = row_of_slot[slot] if row_of_slot.size else slot
-        if not _bit(table.flagged, row):
-            found.rows[n_rows] = row
-            events[n_rows] = event
-            n_rows += 1
-            continue
-        if n_rows > room + i:
-            found.counts[0] = n_rows
-            return i
-        found.counts[0], found.counts[1], found.counts[2] = n_rows, 0, 0
-        settle_flagged(slot, row, tests, matrix[event], decides, table, version, found)
-        for k in range(n_rows, found.counts[0]):
-            events[k] = event
-        n_rows = found.counts[0]
-        if found.counts[1] or found.counts[2]:
-            is_open[event] = 1
-    found.counts[0] = n_rows
-    return slots.size
+    n_rows, event = ends[first], first
+    while event < starts.size - 1 and n_rows + table.birth.size <= found.rows.size:
+        for i in range(starts[event], starts[event + 1]):
+            slot = slots[i]
+            row = row_of_slot[slot] if row_of_slot.size else slot
+            if not _bit(table.flagged, row):
+                found.rows[n_rows] = row
+                n_rows += 1
+                continue
+            found.counts[0], found.counts[1], found.counts[2] = n_rows, 0, 0
+            settle_flagged(slot, row, tests, matrix[event], decides, table, version, found)
+            n_rows = found.counts[0]
+            if found.counts[1] or found.counts[2]:
+                is_open[event] = 1
+        event += 1
+        ends[event] = n_rows
+    return event
 
 
 @kernel
-def order_batch(rows, events, n_levels, priority, ordered, offsets):
-    """Sort rows by event, then priority, keeping their order otherwise.
+def arrange(rows, places, n_levels, priority, ordered, offsets):
+    """Put together what several parts found, event by event, each by priority.
 
-    ``events``: i4[>= n_rows], the event of each row; ``n_levels``: N_PRIORITIES, or 1 where all
-    rows have the same. Writes ``ordered``: i4[n_rows] and ``offsets``: i8[E + 1].
-    O(n_rows + E x n_levels).
+    Part b found rows[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
+    ``n_levels``: N_PRIORITIES, or 1 where all rows have the same. Writes ``ordered``: i4[rows] and
+    ``offsets``: i8[E + 1]. Keeps the order of parts and rows otherwise. O(rows + E x (B + levels)).
     """
-    n_events = offsets.size - 1
-    position = np.zeros(n_events * n_levels + 1, np.int64)
-    for i in range(rows.size):
-        level = priority[rows[i]] if n_levels > 1 else 0
-        position[events[i] * n_levels + level + 1] += 1
-    for key in range(n_events * n_levels):
-        position[key + 1] += position[key]
-    for e in range(n_events + 1):
-        offsets[e] = position[e * n_levels]
-    for i in range(rows.size):
-        level = priority[rows[i]] if n_levels > 1 else 0
-        key = events[i] * n_levels + level
-        ordered[position[key]] = rows[i]
-        position[key] += 1
+    position = np.zeros(N_PRIORITIES + 1, np.int64)
+    for e in range(offsets.size - 1):
+        position[:] = 0
+        for b in range(places.shape[0]):
+            for i in range(places[b, e], places[b, e + 1]):
+                position[np.int64(priority[rows[i]]) + 1 if n_levels > 1 else 1] += 1
+        position[0] = offsets[e]
+        for level in range(N_PRIORITIES):
+            position[level + 1] += position[level]
+        offsets[e + 1] = position[N_PRIORITIES]
+        for b in range(places.shape[0]):
+            for i in range(places[b, e], places[b, e + 1]):
+                level = np.int64(priority[rows[i]]) if n_levels > 1 else 0
+                ordered[position[level]] = rows[i]
+                position[level] += 1
 
 
 @kernel
