@@ -28,6 +28,8 @@ class DenseBlock(Block):
         self._own = own
         flat = bounds.bounds.reshape(-1)
         self._part = DensePart(self.n_slots, flat, *(own[name] for name in _OWN))
+        columns = bounds.columns
+        self._is_first = bool((columns == np.arange(len(columns))).all())
         self._threads = threading.local()
 
     @classmethod
@@ -41,7 +43,10 @@ class DenseBlock(Block):
 
     def candidates(self, vector: Vector, out: Array) -> int:
         """Write the slots whose constraints a plain event satisfies; return their number."""
-        return int(match_one(self._handle(), vector[self.bounds.columns], out))
+        columns = self.bounds.columns
+        if not self._is_first or len(vector) > len(columns):
+            vector = vector[columns]
+        return int(match_one(self._handle(), vector, out))
 
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""

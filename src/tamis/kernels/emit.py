@@ -126,6 +126,21 @@ def order_by_priority(rows, n_rows, priority, ordered):
 
 
 @kernel
+def add_plain(slots, first, last, row_of_slot, flagged, rows, n_rows):
+    """Add the rows of slots[first:last] to ``rows`` up to one that is not plain; return how many.
+
+    Apart from ``settle_many``, so that the loop keeps its arrays in registers. O(last - first).
+    """
+    for i in range(last - first):
+        slot = slots[first + i]
+        row = row_of_slot[slot] if row_of_slot.size else slot
+        if _bit(flagged, row):
+            return i
+        rows[n_rows + i] = row
+    return last - first
+
+
+@kernel
 def settle_many(slots, starts, first, block, matrix, table, version, found, ends, is_open):
     """``settle`` for plain events from ``first`` on; event e has slots[starts[e]:starts[e + 1]].
 
@@ -137,18 +152,22 @@ def settle_many(slots, starts, first, block, matrix, table, version, found, ends
     row_of_slot, tests, decides = block
     n_rows, event = ends[first], first
     while event < starts.size - 1 and n_rows + table.birth.size <= found.rows.size:
-        for i in range(starts[event], starts[event + 1]):
+        i = starts[event]
+        while True:
+            n_plain = add_plain(
+                slots, i, starts[event + 1], row_of_slot, table.flagged, found.rows, n_rows
+            )
+            i, n_rows = i + n_plain, n_rows + n_plain
+            if i == starts[event + 1]:
+                break
             slot = slots[i]
             row = row_of_slot[slot] if row_of_slot.size else slot
-            if not _bit(table.flagged, row):
-                found.rows[n_rows] = row
-                n_rows += 1
-                continue
             found.counts[0], found.counts[1], found.counts[2] = n_rows, 0, 0
             settle_flagged(slot, row, tests, matrix[event], decides, table, version, found)
             n_rows = found.counts[0]
             if found.counts[1] or found.counts[2]:
                 is_open[event] = 1
+            i += 1
         event += 1
         ends[event] = n_rows
     return event
@@ -166,15 +185,25 @@ def arrange(rows, places, n_levels, priority, ordered, offsets):
     for e in range(offsets.size - 1):
         position[:] = 0
         for b in range(places.shape[0]):
-            for i in range(places[b, e], places[b, e + 1]):
-                position[np.int64(priority[rows[i]]) + 1 if n_levels > 1 else 1] += 1
+            first, last = places[b, e], places[b, e + 1]
+            if n_levels == 1:
+                position[1] += last - first
+                continue
+            for i in range(first, last):
+                position[np.int64(priority[rows[i]]) + 1] += 1
         position[0] = offsets[e]
         for level in range(N_PRIORITIES):
             position[level + 1] += position[level]
         offsets[e + 1] = position[N_PRIORITIES]
         for b in range(places.shape[0]):
-            for i in range(places[b, e], places[b, e + 1]):
-                level = np.int64(priority[rows[i]]) if n_levels > 1 else 0
+            first, last = places[b, e], places[b, e + 1]
+            if n_levels == 1:
+                for i in range(last - first):
+                    ordered[position[0] + i] = rows[first + i]
+                position[0] += last - first
+                continue
+            for i in range(first, last):
+                level = priority[rows[i]]
                 ordered[position[level]] = rows[i]
                 position[level] += 1
 
@@ -185,11 +214,5 @@ def emit_plain(slots, n_slots, row_of_slot, flagged, rows, n_rows):
 
     Returns -1 where one is not: then ``settle`` must do it. O(n_slots).
     """
-    for i in range(n_slots):
-        slot = slots[i]
-        row = row_of_slot[slot] if row_of_slot.size else slot
-        if _bit(flagged, row):
-            return -1
-        rows[n_rows] = row
-        n_rows += 1
-    return n_rows
+    n_plain = add_plain(slots, 0, n_slots, row_of_slot, flagged, rows, n_rows)
+    return n_rows + n_plain if n_plain == n_slots else -1
