@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,17 +106,6 @@ def at_path(found: Any, path: str) -> Any:
     return found
 
 
-def reached(results: Results, scale: float) -> Iterator[Reached]:
-    """Every aim whose cell has a result at this scale."""
-    for aim in AIMS:
-        key = Key(aim.cell, aim.workload, 1.0 if aim.workload == ALL else scale)
-        if key in results:
-            found = results.read(key)
-            shares = (found, at_path(found, aim.path.partition(".")[0]))
-            share = min(s.get("cpu_share", 1.0) for s in shares if isinstance(s, dict))
-            yield Reached(aim, at_path(found, aim.path), share, key.scale == 1.0)
-
-
 def _spaced(unit: str) -> str:
     return unit if unit == "×" else f" {unit}" if unit else ""
 
@@ -153,3 +142,14 @@ AIMS: tuple[Aim, ...] = (
     Aim("kernels from the disk cache", "first-use", ALL, "warm.kernel_seconds", 1.0, "s"),
     Aim("kernels compiled cold", "first-use", ALL, "cold.kernel_seconds", 40.0, "s"),
 )  # fmt: skip
+
+
+def reached(results: Results, scale: float, aims: Sequence[Aim] = AIMS) -> Iterator[Reached]:
+    """Every aim whose cell has a result at this scale."""
+    for aim in aims:
+        key = Key(aim.cell, aim.workload, 1.0 if aim.workload == ALL else scale)
+        if key in results:
+            found = results.read(key)
+            shares = (found, at_path(found, aim.path.partition(".")[0]))
+            share = min(s.get("cpu_share", 1.0) for s in shares if isinstance(s, dict))
+            yield Reached(aim, at_path(found, aim.path), share, key.scale == 1.0)

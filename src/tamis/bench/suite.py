@@ -68,7 +68,7 @@ def plan(workloads: Iterable[str], scale: float, only: Iterable[str]) -> list[Ke
     >>> [key.file_name for key in plan(["W1"], 0.1, ["match", "numpy"])]
     ['W1-x0.1-match.json', 'W1-x0.1-numpy.json']
     """
-    chosen, cells = _known(workloads, WORKLOADS), _known(only, tuple(CELLS))
+    chosen, cells = known(workloads, WORKLOADS), known(only, tuple(CELLS))
     keys = [
         Key(cell, workload, scale)
         for workload in chosen
@@ -78,9 +78,10 @@ def plan(workloads: Iterable[str], scale: float, only: Iterable[str]) -> list[Ke
     return keys + [Key(cell, ALL, 1.0) for cell in cells if ALL in CELLS[cell].workloads]
 
 
-def _known(names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+def known(names: Iterable[str], all_names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, each of which must be one of those there are; no names mean all."""
     given = tuple(names)
     for name in given:
-        if name not in known:
-            raise UnknownCell(f"no {name!r} to measure; expected one of {', '.join(known)}")
-    return given or known
+        if name not in all_names:
+            raise UnknownCell(f"no {name!r} to measure; expected one of {', '.join(all_names)}")
+    return given or all_names

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.bench.aims import at_path, number, reached
+from tamis.bench.aims import AIMS, Aim, at_path, number, reached
 from tamis.bench.results import Key, Results
 from tamis.bench.suite import WORKLOADS
 
@@ -198,11 +198,11 @@ def priority_sheet(results: Results, scale: float) -> Sheet:
     return sheet
 
 
-def aim_sheet(results: Results, scale: float) -> Sheet:
+def aim_sheet(results: Results, scale: float, aims: Sequence[Aim] = AIMS) -> Sheet:
     """Every aim that was measured."""
     columns = ("workload", "aim", "wanted", "reached", "share of the aim", "met")
     sheet = Sheet("Aims", columns, n_names=2)
-    for one in reached(results, scale):
+    for one in reached(results, scale, aims):
         share = one.share if one.is_full else None
         sheet.rows.append(
             (

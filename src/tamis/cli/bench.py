@@ -41,7 +41,7 @@ class EngineBench:
         """Measure what is missing, then show all there is."""
         results = Results(self.output)
         keys = self._keys()
-        with _progress(len(keys), quiet=self.as_json) as listen:
+        with progress(len(keys), quiet=self.as_json) as listen:
             Run(results, self.fresh, listen).measure(keys)
         if self.report is not None:
             self._write_report(results)
@@ -83,13 +83,14 @@ class EngineBench:
             f"{self.scale:g}; load {load()}; results in {self.output}[/dim]\n"
         )
         for sheet in all_sheets(results, self.scale):
-            console.print(_table(sheet))
+            console.print(table_of(sheet))
             for note in sheet.notes:
                 console.print(note.replace("\\*", "*"), style="dim")
             console.print()
 
 
-def _table(sheet: Sheet) -> Table:
+def table_of(sheet: Sheet) -> Table:
+    """A sheet for the terminal."""
     table = Table(title=sheet.title, title_justify="left", box=None, pad_edge=False)
     for at, name in enumerate(sheet.columns):
         justify: Literal["left", "right"] = "left" if at < sheet.n_names else "right"
@@ -101,23 +102,23 @@ def _table(sheet: Sheet) -> Table:
 
 
 @contextmanager
-def _progress(n_cells: int, quiet: bool) -> Iterator[Listener]:
+def progress(n_cells: int, quiet: bool) -> Iterator[Listener]:
     """A bar on a terminal, a line a cell elsewhere."""
     console = stderr_console()
     is_shown = console.is_terminal and not quiet
     columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TimeElapsedColumn(), console=console, transient=True, disable=not is_shown
-    ) as progress:
-        task = progress.add_task("", total=n_cells)
+    ) as bar:
+        task = bar.add_task("", total=n_cells)
 
         def listen(key: Key, state: str, seconds: float) -> None:
             if state == "starts":
-                progress.update(task, description=key.title)
+                bar.update(task, description=key.title)
                 return
-            progress.advance(task)
+            bar.advance(task)
             if not quiet:
                 took = f"{seconds:.1f} s" if state == "done" else "kept"
-                progress.console.print(f"{key.title}: {took}", style="dim")
+                bar.console.print(f"{key.title}: {took}", style="dim")
 
         yield listen
