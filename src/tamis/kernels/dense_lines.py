@@ -87,8 +87,8 @@ def set_words(typingctx, words, i):
 
 
 @intrinsic
-def compare_row(typingctx, rows, p, keys, k, step):
-    """Compare four words of a row with keys[k:k+4] (possible) and keys[k+step:] (certain).
+def compare_row(typingctx, rows, p, keys, step):
+    """Compare four words of a row with keys[:4] (possible) and keys[step:] (certain).
 
     Returns 1 if every code is at most the event's, 2 more if that is certain for the bounds.
     The guard bit of key - row is set where the row's code is at most the key's.
@@ -99,7 +99,7 @@ def compare_row(typingctx, rows, p, keys, k, step):
         row = builder.load(_place(context, builder, kinds[0], args[0], args[1], _ROW), align=8)
         guard = ir.Constant(_ROW, [GUARD] * 4)
         found = []
-        for at in (args[3], builder.add(args[3], args[4])):
+        for at in (ir.Constant(_I64, 0), args[3]):
             place = _place(context, builder, kinds[2], args[2], at, _ROW)
             rest = builder.and_(builder.sub(builder.load(place, align=8), row), guard)
             holds = builder.bitcast(builder.icmp_unsigned("==", rest, guard), ir.IntType(4))
@@ -108,7 +108,7 @@ def compare_row(typingctx, rows, p, keys, k, step):
         return builder.or_(found[0], builder.shl(found[1], ir.Constant(_I64, 1)))
 
     u8 = types.uint64
-    return types.int64(rows, u8, keys, u8, u8), codegen
+    return types.int64(rows, u8, keys, u8), codegen
 
 
 @intrinsic

@@ -312,13 +312,13 @@ def collect(part, work, i, n_done):
 
 
 @inlined
-def compare(rows, p, keys, k, n_words):
-    """How the row from p on fits keys[k:] (flat): 0 no, 1 tie, 3 yes."""
-    fits = compare_row(rows, p, keys, k, n_words)
+def compare(rows, p, keys, n_words):
+    """How the row from p on fits the keys (flat): 0 no, 1 tie, 3 yes."""
+    fits = compare_row(rows, p, keys, n_words)
     for w in range(u64(4), n_words):
         row = rows[p + w]
-        possible = ((keys[k + w] - row) & u64(GUARD)) == u64(GUARD)
-        certain = ((keys[k + n_words + w] - row) & u64(GUARD)) == u64(GUARD)
+        possible = ((keys[w] - row) & u64(GUARD)) == u64(GUARD)
+        certain = ((keys[n_words + w] - row) & u64(GUARD)) == u64(GUARD)
         fits &= np.int64(possible) | np.int64(certain) << 1
     return fits
 
@@ -331,28 +331,28 @@ def verify(part, event, work, n_candidates, out, n_out):
     n_ties = 0
     for i in range(n_candidates):
         p = u64(candidates[i]) * n_words
-        fits = compare(rows, p, keys, u64(0), n_words)
+        fits = compare(rows, p, keys, n_words)
         out[n_out] = slot_in(rows, p)
         ties[n_ties] = candidates[i]
         n_out += np.int64(fits == 3)
         n_ties += np.int64(fits == 1)
     for i in range(n_ties):
         p = u64(ties[i]) * n_words
-        touch_ties(part, keys, u64(0), n_words, p)
+        touch_ties(part, keys, n_words, p)
     for i in range(n_ties):
         p = u64(ties[i]) * n_words
         out[n_out] = slot_in(rows, p)
-        n_out += np.int64(settle_tie(part, event, keys, u64(0), n_words, p))
+        n_out += np.int64(settle_tie(part, event, keys, n_words, p))
     return n_out
 
 
 @inlined
-def touch_ties(part, keys, k, n_words, p):
+def touch_ties(part, keys, n_words, p):
     """Ask for the exact bounds that ``settle_tie`` will look at."""
     rows = part.rows
     at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
     for w in range(n_words):
-        tied = ~(keys[k + n_words + w] - rows[p + w]) & u64(GUARD)
+        tied = ~(keys[n_words + w] - rows[p + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
@@ -360,13 +360,13 @@ def touch_ties(part, keys, k, n_words, p):
 
 
 @inlined
-def settle_tie(part, event, keys, k, n_words, p):
+def settle_tie(part, event, keys, n_words, p):
     """Whether the row from p on matches, by the exact bounds whose codes tie with the event's."""
     rows = part.rows
     at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
     holds = True
     for w in range(n_words):
-        tied = ~(keys[k + n_words + w] - rows[p + w]) & u64(GUARD)
+        tied = ~(keys[n_words + w] - rows[p + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
