@@ -23,6 +23,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dexin": Algorithm("dexin", "Dexin", "Fan, Liu, Tang: DEXIN, FGCS 2017"),
     "gem": Algorithm("gem", "Gem", "Fan, Liu, Tang: GEM, INFOCOM 2016"),
     "h_tree": Algorithm("h_tree", "HTree", "Qian, Cao, Zhu, Li, Wang: H-Tree, TPDS 2014"),
+    "mo_tree": Algorithm("mo_tree", "MOTree", "Dian, Qian, Cao, Xue, Zhu, Yu, Li: MO-Tree, 2020"),
     "op_index": Algorithm("op_index", "OpIndex", "Zhang, Chan, Tan: OpIndex, PVLDB 2014"),
     "pri_rein": Algorithm("pri_rein", "PriRein", "Qian, Cao, Le Mouël, Li, Wang, DEBS 2015"),
     "pri_rein_s": Algorithm("pri_rein", "PriReinS", "the same paper (DEBS 2015), section 5.3.2"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +78,13 @@ class TextCodes:
     def __init__(self) -> None:
         self._codes: dict[str, float] = {}
         self._texts: dict[float, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[str]:
+        """The texts, in the order of their numbers."""
+        return iter(self._codes)
 
     def add(self, text: str) -> float:
         """The code of a text, a new one if need be."""

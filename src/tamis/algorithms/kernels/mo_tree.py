@@ -1,0 +1,316 @@
+"""MO-Tree: a bucket for every combination of cells of the indexed attributes.
+
+*Places* are values mapped to [0, 1]; a place never decreases with the value. Subscriptions belong
+to overlapping cells, events to disjoint ones; an item is in one bucket, the number whose digits
+are its cells. Beside it stands a word of eight codes of 7 bits, two for each of the first four
+layers: ``126 - cell of low`` and ``cell of high``, of 127 cells. A bit above each code stays clear
+for comparing all eight at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.constraints import holds
+
+LAST_CODE = 126
+FREE = 127  # both codes of a free attribute, or of a missing value
+N_CODED = 4  # layers
+GUARD = np.uint64(0x8080808080808080)
+
+
+class Places(NamedTuple):
+    """How values of M attributes map to [0, 1]: by the domain, texts by their first letters."""
+
+    low: Array  # f8[M]
+    width: Array  # f8[M], above 0
+    text_row: Array  # i8[M], -1 for numbers
+    text_place: Array  # f8[R, T], by the number of the text
+
+
+class Layers(NamedTuple):
+    """The layers of a tree: H attributes, the same C overlapping and V disjoint cells for each."""
+
+    attribute: Array  # i8[H]
+    begin: Array  # f8[C], the narrowest level first; the last cell is the whole domain
+    end: Array  # f8[C]
+    level_start: Array  # i8[L + 1]
+    n_values: int  # V; cell V is for events without a value
+
+
+@inlined
+def place_of(places, m, value):
+    """Where a value (not NaN) of attribute m lies, from 0 to 1. A text nobody named lies at 0."""
+    row = places.text_row[m]
+    if row < 0:
+        return min(max((value - places.low[m]) / places.width[m], 0.0), 1.0)
+    bits, number = np.int64(0), np.int64(0)
+    if value >= 0 and value < 1:
+        bits = np.int64(value * 2.0**32)
+    for _ in range(32):  # the code of a text is its number with the bits reversed
+        number = 2 * number + (bits & 1)
+        bits >>= 1
+    return places.text_place[row, number] if number < places.text_place.shape[1] else 0.0
+
+
+@inlined
+def place_cell(place, n_cells):
+    """The one of n_cells disjoint cells that holds a place."""
+    return min(np.int64(place * n_cells), n_cells - 1)
+
+
+@kernel
+def interval_cell(layers, low, high):
+    """The smallest overlapping cell around an interval of places; of several the nearest."""
+    for level in range(layers.level_start.size - 1):
+        nearest, found = np.inf, -1
+        for cell in range(layers.level_start[level], layers.level_start[level + 1]):
+            if layers.begin[cell] <= low and high <= layers.end[cell]:
+                off = abs(layers.begin[cell] + layers.end[cell] - low - high)
+                if off < nearest:
+                    nearest, found = off, cell
+        if found >= 0:
+            return found
+    return layers.begin.size - 1
+
+
+@inlined
+def with_codes(word, layer, low, high):
+    """The word with the codes of an interval of places in the given layer."""
+    low_code = LAST_CODE - place_cell(low, LAST_CODE + 1)
+    codes = np.uint64(low_code | (place_cell(high, LAST_CODE + 1) << 8))
+    return word | (codes << np.uint64(16 * layer))
+
+
+@inlined
+def with_free(word, layer):
+    """The word with the codes of what is free, or missing, in the given layer."""
+    return word | (np.uint64(FREE | (FREE << 8)) << np.uint64(16 * layer))
+
+
+@inlined
+def may_accept(subscription, event):
+    """Whether no code of an event's word is above that of a subscription's."""
+    return (((subscription | GUARD) - event) & GUARD) == GUARD
+
+
+@kernel
+def find_asked(stored, slot, m):
+    """The constraint of a slot on attribute m, or -1."""
+    for k in range(stored.start[slot], stored.end[slot]):
+        if stored.attribute[k] == m:
+            return k
+    return -1
+
+
+@kernel
+def place_subscriptions(layers, places, stored, slots, buckets, words):
+    """Write the bucket (i4[n]) and the word (u8[n]) of slots (i4[n]). O(n H (k + C))."""
+    n_cells = layers.begin.size
+    for i in range(slots.size):
+        bucket, word = np.int64(0), np.uint64(0)
+        for layer in range(layers.attribute.size):
+            m = layers.attribute[layer]
+            k = find_asked(stored, slots[i], m)
+            cell, low, high = n_cells - 1, 0.0, 1.0
+            if k >= 0 and not stored.negated[k]:
+                low = place_of(places, m, stored.low[k])
+                high = place_of(places, m, stored.high[k])
+                cell = interval_cell(layers, low, high)
+            bucket = bucket * n_cells + cell
+            if layer < N_CODED:
+                word = with_codes(word, layer, low, high) if k >= 0 else with_free(word, layer)
+        buckets[i] = bucket
+        words[i] = word
+
+
+@kernel
+def place_events(layers, places, events, slots, buckets, words):
+    """Write the bucket (i4[n]) and the word (u8[n]) of event slots (i4[n]). O(n H)."""
+    for i in range(slots.size):
+        bucket, word = np.int64(0), np.uint64(0)
+        for layer in range(layers.attribute.size):
+            m = layers.attribute[layer]
+            value, cell = events[slots[i], m], layers.n_values
+            if np.isnan(value):
+                if layer < N_CODED:
+                    word = with_free(word, layer)
+            else:
+                place = place_of(places, m, value)
+                cell = place_cell(place, layers.n_values)
+                if layer < N_CODED:
+                    word = with_codes(word, layer, place, place)
+            bucket = bucket * (layers.n_values + 1) + cell
+        buckets[i] = bucket
+        words[i] = word
+
+
+@kernel
+def stab(layers, places, event, cells, n_found):
+    """Write the overlapping cells an event must visit: cells (i4[H, C]), how many (i8[H]).
+
+    Those around its value; if that is missing, only the last, which holds who leaves it free.
+    """
+    last = layers.begin.size - 1
+    for layer in range(layers.attribute.size):
+        m, n = layers.attribute[layer], 0
+        if np.isnan(event[m]):
+            cells[layer, 0] = last
+            n = 1
+        else:
+            place = place_of(places, m, event[m])
+            for cell in range(last + 1):
+                if layers.begin[cell] <= place and place <= layers.end[cell]:
+                    cells[layer, n] = cell
+                    n += 1
+        n_found[layer] = n
+
+
+@kernel
+def intersect(layers, places, subscription, cells, n_found):
+    """Write the disjoint cells a subscription must visit: cells (i4[H, V + 1]), how many (i8[H]).
+
+    Those its interval touches; all, and that of the missing, where it is free.
+    """
+    for layer in range(layers.attribute.size):
+        m = layers.attribute[layer]
+        k = find_asked(subscription, 0, m)
+        first, last = 0, layers.n_values - 1
+        if k < 0:
+            last = layers.n_values
+        elif not subscription.negated[k]:
+            first = place_cell(place_of(places, m, subscription.low[k]), layers.n_values)
+            last = place_cell(place_of(places, m, subscription.high[k]), layers.n_values)
+        for cell in range(first, last + 1):
+            cells[layer, cell - first] = cell
+        n_found[layer] = last + 1 - first
+
+
+@kernel
+def write_parents(cells, n_found, n_cells, parents):
+    """Write the first bucket below each visited node of the last layer; return how many.
+
+    cells: i4[H, ...], n_found: i8[H]; parents: i4[the product of n_found[:-1]].
+    """
+    n_parents = 1
+    parents[0] = 0
+    for layer in range(n_found.size - 1):
+        n_children = n_found[layer]
+        for i in range(n_parents - 1, -1, -1):  # backwards, so that none is written before read
+            parent = parents[i]
+            for j in range(n_children):
+                parents[i * n_children + j] = (parent + cells[layer, j]) * n_cells
+        n_parents *= n_children
+    return n_parents
+
+
+@kernel
+def find_subscriptions(lists, parents, cells, n_last, event_word, out):
+    """Write the slots of the visited buckets whose words may accept an event.
+
+    Returns how many, and of how many. parents: i4[...]; cells, n_last: the cells of the last layer. Buckets that stand side by
+    side are read in one go. O(buckets + entries).
+    """
+    n_out, n_passed = 0, 0
+    for p in range(parents.size):
+        start = end = np.int64(0)
+        for j in range(n_last):
+            bucket = parents[p] + cells[j]
+            if lists.start[bucket] != end:
+                n_passed += end - start
+                for i in range(start, end):
+                    out[n_out] = lists.slots[i]
+                    n_out += may_accept(lists.values[i], event_word)
+                start = end = lists.start[bucket]
+            end += lists.size[bucket]
+        n_passed += end - start
+        for i in range(start, end):
+            out[n_out] = lists.slots[i]
+            n_out += may_accept(lists.values[i], event_word)
+    return n_out, n_passed
+
+
+@kernel
+def find_events(lists, parents, cells, n_last, word, until, now, out):
+    """Write the event slots of the visited buckets that a subscription's word may accept.
+
+    Expired ones (until: f8[Q], before now) leave their buckets and are written to the end of out
+    (i4[Q]). Returns how many may be accepted, and how many have expired. O(buckets + entries).
+    """
+    n_out, n_expired = 0, 0
+    for p in range(parents.size):
+        for j in range(n_last):
+            bucket = parents[p] + cells[j]
+            at, end = lists.start[bucket], lists.start[bucket] + lists.size[bucket]
+            while at < end:
+                slot = lists.slots[at]
+                if until[slot] < now:
+                    end -= 1
+                    lists.slots[at] = lists.slots[end]
+                    lists.values[at] = lists.values[end]
+                    lists.size[bucket] -= 1
+                    n_expired += 1
+                    out[out.size - n_expired] = slot
+                else:
+                    out[n_out] = slot
+                    n_out += may_accept(word, lists.values[at])
+                    at += 1
+    return n_out, n_expired
+
+
+@kernel
+def keep_accepted(events, subscription, slots, n_slots):
+    """Keep those of slots[:n_slots] whose events (f8[Q, M]) slot 0 of a subscription accepts."""
+    n_kept = 0
+    for at in range(n_slots):
+        slot = slots[at]
+        is_accepted = True
+        for k in range(subscription.start[0], subscription.end[0]):
+            is_accepted &= holds(subscription, k, events[slot, subscription.attribute[k]])
+            if not is_accepted:
+                break
+        if is_accepted:
+            slots[n_kept] = slot
+            n_kept += 1
+    return n_kept
+
+
+@kernel
+def replace_words(lists, buckets, slots, words):
+    """Write words[i] (u8[n]) beside slots[i] in list buckets[i], where it is."""
+    for i in range(slots.size):
+        at = lists.start[buckets[i]]
+        while lists.slots[at] != slots[i]:
+            at += 1
+        lists.values[at] = words[i]
+
+
+@kernel
+def judge_subscriptions(stored, slots, places, n_asked, width, middles):
+    """Count what slots (i4[n]) ask of each attribute.
+
+    Adds to n_asked (i8[M]) the constraints with bounds, to width (f8[M]) the sum of their widths,
+    to middles (i8[M, B]) where their middles lie.
+    """
+    for i in range(slots.size):
+        for k in range(stored.start[slots[i]], stored.end[slots[i]]):
+            if not stored.negated[k]:
+                m = np.int64(stored.attribute[k])
+                low, high = place_of(places, m, stored.low[k]), place_of(places, m, stored.high[k])
+                n_asked[m] += 1
+                width[m] += high - low
+                middles[m, place_cell((low + high) / 2, middles.shape[1])] += 1
+
+
+@kernel
+def judge_events(events, slots, places, n_present, middles):
+    """Count which attributes events (f8[Q, M]) of slots (i4[n]) have, and where values lie."""
+    for i in range(slots.size):
+        for m in range(n_present.size):
+            value = events[slots[i], m]
+            if not np.isnan(value):
+                n_present[m] += 1
+                middles[m, place_cell(place_of(places, m, value), middles.shape[1])] += 1
