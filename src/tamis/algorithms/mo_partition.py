@@ -65,7 +65,7 @@ def best_widths(n_levels: int, threshold: float) -> Floats:
     n_least = float(cells @ narrowest)
     if not threshold >= n_least - 1e-9:
         raise InvalidSchema(
-            f"a value may stab {threshold} cells; with {n_levels} levels expected {n_least} at least"
+            f"a threshold of {threshold} stabbed cells; {n_levels} levels need {n_least} at least"
         )
     return _narrowed(cells, narrowest, widest, float(cells @ widest) - threshold)
 

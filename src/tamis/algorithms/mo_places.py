@@ -7,9 +7,10 @@ from itertools import islice
 
 import numpy as np
 
-from tamis.algorithms.kernels.mo_tree import Places, judge_events, judge_subscriptions
+from tamis.algorithms.kernels.mo_judge import judge_events, judge_subscriptions
 from tamis.kernels.cells import Domains
 from tamis.kernels.constraints import Stored
+from tamis.kernels.places import Places
 from tamis.matching import Attribute, TextCodes
 from tamis.matching.store import Slots, grown
 from tamis.matching.table import Floats
@@ -25,14 +26,14 @@ def place_of_text(text: str, n_letters: int) -> float:
     alphabets spread as well.
 
     >>> [round(place_of_text(text, 2), 3) for text in ("", "Ford", "ford", "zebra")]
-    [0.0, 0.436, 0.436, 0.983]
+    [0.0, 0.435, 0.435, 0.983]
     """
     place, weight = 0.0, 1.0
     for letter in text[:n_letters].lower():
         weight /= len(_LETTERS)
         number = _LETTERS.find(letter)
         place += weight * (number if number >= 0 else ord(letter) % len(_LETTERS))
-    return min(place, np.nextafter(1.0, 0.0))
+    return place
 
 
 class TextPlaces:

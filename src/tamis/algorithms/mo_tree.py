@@ -11,12 +11,23 @@ The paper's words and ours (those of cells are in mo_partition.py):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, final
 
 import numpy as np
 
+from tamis.algorithms.kernels.mo_digests import (
+    N_DIGEST,
+    keep_decided,
+    keep_digested,
+    write_codes,
+    write_digests,
+)
 from tamis.algorithms.kernels.mo_tree import (
+    N_CODED,
+    N_PARENTS,
     Layers,
+    Scratch,
     find_events,
     find_subscriptions,
     intersect,
@@ -29,9 +40,11 @@ from tamis.algorithms.kernels.mo_tree import (
 )
 from tamis.algorithms.mo_partition import best_partition
 from tamis.algorithms.mo_places import TextPlaces, judge_by_events, judge_by_subscriptions
+from tamis.algorithms.mo_trace import Layer, Level, TreeTrace
 from tamis.errors import InvalidSchema
-from tamis.kernels.constraints import Stored, keep_accepting
+from tamis.kernels.constraints import Stored
 from tamis.matching import Attribute, Capabilities, EventMatcher, SlotLists
+from tamis.matching.matcher import EventLike
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
@@ -57,8 +70,9 @@ class MOTree(EventMatcher):
     as many.
 
     Departs from the paper: all buckets stand in one array instead of a tree of pointers; beside
-    each item stand its bounds on the first four layers in 7 bits each, which are compared
-    before the exact ones; negated constraints belong to the last cell.
+    each item stand its bounds on the first four layers in 7 bits each, and of each subscription
+    all bounds are kept in 8 bits; these are compared before the exact ones; negated constraints
+    belong to the last cell.
 
     >>> from tamis.values import Range
     >>> tree = MOTree(["lon", "lat", "price"])
@@ -103,7 +117,9 @@ class MOTree(EventMatcher):
         self._event_lists = _empty_lists(_check_buckets(n_values + 1, len(layers)))
         self._bucket = np.zeros(0, np.int32)  # of each slot, -1 if it has none
         self._event_bucket = np.zeros(0, np.int32)
-        self._parents = np.zeros(1, np.int32)
+        self._digests = np.zeros((0, N_DIGEST), np.uint32)
+        self._codes = np.zeros(self.n_attributes + 1, np.uint8)
+        self._scratch = self._empty_scratch()
 
     @property
     def indexed(self) -> tuple[str, ...]:
@@ -115,6 +131,7 @@ class MOTree(EventMatcher):
     def _add(self, slots: Slots) -> None:
         self._places.keep_up()
         self._bucket = grown(self._bucket, self.n_slots, -1)
+        self._digests = grown(self._digests, self.n_slots)
         self._bucket[slots] = 0  # held from here on, and given its bucket below
         if self._has_chosen(self._lists.n_entries + len(slots), self._event_lists.n_entries):
             self._put_all()
@@ -138,36 +155,15 @@ class MOTree(EventMatcher):
         self._bucket[slots] = buckets
 
     def _match(self, event: Floats, out: Slots) -> int:
-        n_candidates, _ = self._find(event, out)
-        n_out = int(keep_accepting(self.stored, event, out, n_candidates))
+        places, digests, codes = self._places.arrays, self._digests, self._codes
+        n_out = find_subscriptions(
+            self._layers, places, self._lists.arrays, self._scratch, event, out
+        )
+        write_codes(places, event, codes)
+        n_out = keep_digested(digests, codes, out, n_out)
+        n_out = int(keep_decided(digests, codes, self.stored, event, out, n_out))
         out[:n_out].sort()
         return n_out
-
-    def _find(self, event: Floats, out: Slots) -> tuple[int, int]:
-        """Write those in the visited buckets whose words may accept; how many, and of how many."""
-        word = self._word_of(event)
-        cells, n_found = self._stabbed(event)
-        parents = self._visit(cells, n_found, len(self._layers.begin))
-        return find_subscriptions(  # type: ignore[no-any-return]
-            self._lists.arrays, parents, cells[-1], n_found[-1], word, out
-        )
-
-    def _stabbed(self, event: Floats) -> tuple[Array, Array]:
-        shape = len(self._layers.attribute), len(self._layers.begin)
-        cells, n_found = np.empty(shape, np.int32), np.empty(shape[0], np.int64)
-        stab(self._layers, self._places.arrays, event, cells, n_found)
-        return cells, n_found
-
-    def _word_of(self, event: Floats) -> np.uint64:
-        bucket, word = np.empty(1, np.int32), np.empty(1, np.uint64)
-        first = np.zeros(1, np.int32)
-        place_events(self._layers, self._places.arrays, event[None], first, bucket, word)
-        return np.uint64(word[0])
-
-    def _visit(self, cells: Array, n_found: Array, n_cells: int) -> Array:
-        """The parents of the buckets to visit."""
-        self._parents = grown(self._parents, int(n_found[:-1].prod()))
-        return self._parents[: write_parents(cells, n_found, n_cells, self._parents)]
 
     # -- events
 
@@ -193,7 +189,8 @@ class MOTree(EventMatcher):
         n_layers = len(layers.attribute)
         cells, n_found = np.empty((n_layers, n_cells), np.int32), np.empty(n_layers, np.int64)
         intersect(layers, places, subscription, cells, n_found)
-        parents = self._visit(cells, n_found, n_cells)
+        parents = np.empty(n_found[:-1].prod(), np.int32)
+        write_parents(cells, n_found, n_cells, parents)
         lists = self._event_lists.arrays
         n_out, n_expired = find_events(
             lists, parents, cells[-1], n_found[-1], word[0], self.until, now, out
@@ -214,6 +211,8 @@ class MOTree(EventMatcher):
     def _placed(self, slots: Slots) -> tuple[Array, Array]:
         buckets, words = np.empty(len(slots), np.int32), np.empty(len(slots), np.uint64)
         place_subscriptions(self._layers, self._places.arrays, self.stored, slots, buckets, words)
+        compared = self._layers.attribute[:N_CODED]
+        write_digests(compared, self._places.arrays, self.stored, slots, self._digests)
         return buckets, words
 
     def _put(self, slots: Slots) -> None:
@@ -234,6 +233,18 @@ class MOTree(EventMatcher):
         self._put(_held(self._bucket))
         self._put_events(_held(self._event_bucket))
 
+    def _empty_scratch(self) -> Scratch:
+        layers = self._layers
+        n_layers, n_cells = len(layers.attribute), len(layers.begin)
+        # A value stabs the most cells where one begins.
+        inside = (layers.begin <= layers.begin[:, None]) & (layers.begin[:, None] <= layers.end)
+        return Scratch(
+            np.zeros((n_layers, n_cells), np.int32),
+            np.zeros(n_layers, np.int64),
+            np.zeros(int(inside.sum(axis=1).max()) ** (n_layers - 1), np.int32),
+            np.zeros((N_PARENTS * n_cells, 2), np.int64),
+        )
+
     def _has_chosen(self, n_subscriptions: int, n_events: int) -> bool:
         """Choose the layers if it is time to; whether they are other ones now.
 
@@ -242,12 +253,8 @@ class MOTree(EventMatcher):
         """
         judged, judged_events = self._n_judged
         by_events = n_subscriptions == 0
-        is_time = (
-            n_events >= _GROWTH * judged_events
-            if by_events
-            else n_subscriptions >= _GROWTH * judged
-        )
-        if self._is_fixed or not is_time:
+        n_now, n_then = (n_events, judged_events) if by_events else (n_subscriptions, judged)
+        if self._is_fixed or n_now < _GROWTH * n_then:
             return False
         self._n_judged = n_subscriptions, n_events
         if by_events:
@@ -261,9 +268,47 @@ class MOTree(EventMatcher):
         self._layers = self._layers._replace(attribute=best)
         return True
 
+    # -- for looking at
+
+    @final
+    def trace(self, event: EventLike) -> TreeTrace:
+        """How an event is matched, layer by layer. Counts by looking at every subscription."""
+        row, scratch = self._row_of(event), self._scratch
+        survivors = tuple(self.match(row).tolist())
+        stab(self._layers, self._places.arrays, row, scratch.cells, scratch.n_found)
+        left = held = self._bucket[self._bucket >= 0].astype(np.int64)
+        layers: list[Layer] = []
+        for depth, m in enumerate(self._layers.attribute.tolist()):
+            visited = scratch.cells[depth, : scratch.n_found[depth]]
+            left = left[np.isin(self._cells_of(left, depth), visited)]
+            name, value = self.attributes[m].name, float(row[m])
+            levels = self._levels(m, visited, self._cells_of(held, depth))
+            layers.append(Layer(name, value, levels, len(left)))
+        return TreeTrace(len(held), len(self._lists), tuple(layers), survivors)
+
+    def _cells_of(self, buckets: Array, depth: int) -> Array:
+        """The cells of buckets in one layer: a digit of their numbers."""
+        n_layers, n_cells = len(self._layers.attribute), len(self._layers.begin)
+        cells: Array = buckets // n_cells ** (n_layers - 1 - depth) % n_cells
+        return cells
+
+    def _levels(self, m: int, visited: Array, entries: Array) -> tuple[Level, ...]:
+        low, width = self.domains.low[m], self.domains.width[m]
+        begin, end, starts = self._layers.begin, self._layers.end, self._layers.level_start
+        counts = np.bincount(entries, minlength=len(begin)).tolist()
+        bounds = list(
+            zip((low + begin * width).tolist(), (low + end * width).tolist(), strict=True)
+        )
+        levels = []
+        for first, last in pairwise(starts.tolist()):
+            found = visited[(visited >= first) & (visited < last)] - first
+            here = slice(first, last)
+            levels.append(Level(tuple(bounds[here]), tuple(counts[here]), tuple(found.tolist())))
+        return tuple(levels)
+
     def _memory_bytes(self) -> int:
         lists = self._lists.n_bytes + self._event_lists.n_bytes
-        kept = (self._bucket, self._event_bucket, self._parents)
+        kept = (self._bucket, self._event_bucket, self._digests, self._codes, *self._scratch)
         return lists + sum(array.nbytes for array in kept) + self._event_bytes()
 
 
@@ -282,7 +327,7 @@ def _empty_lists(n_buckets: int) -> SlotLists:
 
 
 def _check_buckets(n_cells: int, n_layers: int) -> int:
-    n_buckets = n_cells**n_layers
+    n_buckets: int = n_cells**n_layers
     if n_buckets > _MAX_BUCKETS:
         raise InvalidSchema(
             f"{n_cells} cells on {n_layers} attributes make {n_buckets:,} buckets, more than "

@@ -27,6 +27,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "op_index": Algorithm("op_index", "OpIndex", "Zhang, Chan, Tan: OpIndex, PVLDB 2014"),
     "pri_rein": Algorithm("pri_rein", "PriRein", "Qian, Cao, Le Mouël, Li, Wang, DEBS 2015"),
     "pri_rein_s": Algorithm("pri_rein", "PriReinS", "the same paper (DEBS 2015), section 5.3.2"),
+    "r_star_tree": Algorithm("r_star_tree", "RStarTree", "Beckmann et al.: R*-tree, SIGMOD 1990"),
     "rein": Algorithm("rein", "Rein", "Qian, Cao, Zhu, Li: REIN, INFOCOM 2014"),
     "siena": Algorithm("siena", "Siena", "Carzaniga, Wolf: Forwarding, SIGCOMM 2003"),
     "simple": Algorithm("simple", "Simple", "the baseline of Qian et al.: Pri-REIN, DEBS 2015"),

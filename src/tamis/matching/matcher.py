@@ -2,9 +2,9 @@
 
 The public methods are final: they check what is given, number the subscriptions and keep their
 constraints. An algorithm writes the hooks ``_add``, ``_match``, ``_memory_bytes``, if it can
-remove, ``_remove``, and ``_update`` if it knows better than to remove and add. Hooks see subscriptions as *slots*, whole numbers from 0 on without
-large gaps, and find their constraints in ``self.stored``. A slot that was removed is given
-out again. A matcher belongs to one thread.
+remove, ``_remove``, and ``_update`` if it knows better than to remove and add. Hooks see
+subscriptions as *slots*, whole numbers from 0 on without large gaps, and find their constraints
+in ``self.stored``. A slot that was removed is given out again. A matcher belongs to one thread.
 """
 
 from __future__ import annotations

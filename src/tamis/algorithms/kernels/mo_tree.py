@@ -1,10 +1,9 @@
 """MO-Tree: a bucket for every combination of cells of the indexed attributes.
 
-*Places* are values mapped to [0, 1]; a place never decreases with the value. Subscriptions belong
-to overlapping cells, events to disjoint ones; an item is in one bucket, the number whose digits
-are its cells. Beside it stands a word of eight codes of 7 bits, two for each of the first four
-layers: ``126 - cell of low`` and ``cell of high``, of 127 cells. A bit above each code stays clear
-for comparing all eight at once.
+Subscriptions belong to overlapping cells, events to disjoint ones; an item is in one bucket, the
+number whose digits are its cells. Beside it stands a word of eight codes of 7 bits, two for each
+of the first four layers: ``126 - cell of low`` and ``cell of high``, of 127 cells. A bit above
+each code stays clear for comparing all eight at once.
 """
 
 from __future__ import annotations
@@ -15,20 +14,13 @@ import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.constraints import holds
+from tamis.kernels.places import place_cell, place_of
 
 LAST_CODE = 126
 FREE = 127  # both codes of a free attribute, or of a missing value
 N_CODED = 4  # layers
+N_PARENTS = 256  # whose buckets are looked up before their entries are read
 GUARD = np.uint64(0x8080808080808080)
-
-
-class Places(NamedTuple):
-    """How values of M attributes map to [0, 1]: by the domain, texts by their first letters."""
-
-    low: Array  # f8[M]
-    width: Array  # f8[M], above 0
-    text_row: Array  # i8[M], -1 for numbers
-    text_place: Array  # f8[R, T], by the number of the text
 
 
 class Layers(NamedTuple):
@@ -41,25 +33,13 @@ class Layers(NamedTuple):
     n_values: int  # V; cell V is for events without a value
 
 
-@inlined
-def place_of(places, m, value):
-    """Where a value (not NaN) of attribute m lies, from 0 to 1. A text nobody named lies at 0."""
-    row = places.text_row[m]
-    if row < 0:
-        return min(max((value - places.low[m]) / places.width[m], 0.0), 1.0)
-    bits, number = np.int64(0), np.int64(0)
-    if value >= 0 and value < 1:
-        bits = np.int64(value * 2.0**32)
-    for _ in range(32):  # the code of a text is its number with the bits reversed
-        number = 2 * number + (bits & 1)
-        bits >>= 1
-    return places.text_place[row, number] if number < places.text_place.shape[1] else 0.0
+class Scratch(NamedTuple):
+    """What matching an event writes on the way."""
 
-
-@inlined
-def place_cell(place, n_cells):
-    """The one of n_cells disjoint cells that holds a place."""
-    return min(np.int64(place * n_cells), n_cells - 1)
+    cells: Array  # i4[H, C], the cells each layer visits
+    n_found: Array  # i8[H], how many
+    parents: Array  # i4[...], the first buckets below the visited nodes of the last layer
+    ranges: Array  # i8[N_PARENTS x C, 2], where the entries of some buckets are
 
 
 @kernel
@@ -128,24 +108,32 @@ def place_subscriptions(layers, places, stored, slots, buckets, words):
 
 
 @kernel
+def event_word(layers, places, event):
+    """The word of an event (f8[M])."""
+    word = np.uint64(0)
+    for layer in range(min(layers.attribute.size, N_CODED)):
+        m = layers.attribute[layer]
+        if np.isnan(event[m]):
+            word = with_free(word, layer)
+        else:
+            place = place_of(places, m, event[m])
+            word = with_codes(word, layer, place, place)
+    return word
+
+
+@kernel
 def place_events(layers, places, events, slots, buckets, words):
     """Write the bucket (i4[n]) and the word (u8[n]) of event slots (i4[n]). O(n H)."""
     for i in range(slots.size):
-        bucket, word = np.int64(0), np.uint64(0)
+        event, bucket = events[slots[i]], np.int64(0)
         for layer in range(layers.attribute.size):
             m = layers.attribute[layer]
-            value, cell = events[slots[i], m], layers.n_values
-            if np.isnan(value):
-                if layer < N_CODED:
-                    word = with_free(word, layer)
-            else:
-                place = place_of(places, m, value)
-                cell = place_cell(place, layers.n_values)
-                if layer < N_CODED:
-                    word = with_codes(word, layer, place, place)
+            cell = layers.n_values
+            if not np.isnan(event[m]):
+                cell = place_cell(place_of(places, m, event[m]), layers.n_values)
             bucket = bucket * (layers.n_values + 1) + cell
         buckets[i] = bucket
-        words[i] = word
+        words[i] = event_word(layers, places, event)
 
 
 @kernel
@@ -208,29 +196,54 @@ def write_parents(cells, n_found, n_cells, parents):
 
 
 @kernel
-def find_subscriptions(lists, parents, cells, n_last, event_word, out):
-    """Write the slots of the visited buckets whose words may accept an event.
+def write_ranges(lists, parents, first, last, cells, n_last, ranges):
+    """Write where the entries below parents[first:last] (i4[...]) are; return how many ranges.
 
-    Returns how many, and of how many. parents: i4[...]; cells, n_last: the cells of the last layer. Buckets that stand side by
-    side are read in one go. O(buckets + entries).
+    cells, n_last: the cells of the last layer; ranges: i8[..., 2], start and end. Buckets that
+    stand side by side are one range.
     """
-    n_out, n_passed = 0, 0
-    for p in range(parents.size):
+    n_ranges = 0
+    for p in range(first, last):
         start = end = np.int64(0)
         for j in range(n_last):
             bucket = parents[p] + cells[j]
             if lists.start[bucket] != end:
-                n_passed += end - start
-                for i in range(start, end):
-                    out[n_out] = lists.slots[i]
-                    n_out += may_accept(lists.values[i], event_word)
+                ranges[n_ranges, 0], ranges[n_ranges, 1] = start, end
+                n_ranges += start < end
                 start = end = lists.start[bucket]
             end += lists.size[bucket]
-        n_passed += end - start
-        for i in range(start, end):
+        ranges[n_ranges, 0], ranges[n_ranges, 1] = start, end
+        n_ranges += start < end
+    return n_ranges
+
+
+@kernel
+def read_ranges(lists, ranges, n_ranges, event_word, out, n_out):
+    """Append the slots in ranges (i8[..., 2]) whose words may accept an event; the new length."""
+    for r in range(n_ranges):
+        for i in range(ranges[r, 0], ranges[r, 1]):
             out[n_out] = lists.slots[i]
             n_out += may_accept(lists.values[i], event_word)
-    return n_out, n_passed
+    return n_out
+
+
+@kernel
+def find_subscriptions(layers, places, lists, scratch, event, out):
+    """Write the slots of the visited buckets whose words may accept an event; return how many.
+
+    O(buckets + entries). Buckets are looked up some way ahead of their entries, as both are far
+    apart in memory.
+    """
+    stab(layers, places, event, scratch.cells, scratch.n_found)
+    n_parents = write_parents(scratch.cells, scratch.n_found, layers.begin.size, scratch.parents)
+    word = event_word(layers, places, event)
+    cells, n_last = scratch.cells[layers.attribute.size - 1], scratch.n_found[-1]
+    n_out = 0
+    for first in range(0, n_parents, N_PARENTS):
+        last = min(n_parents, first + N_PARENTS)
+        n_ranges = write_ranges(lists, scratch.parents, first, last, cells, n_last, scratch.ranges)
+        n_out = read_ranges(lists, scratch.ranges, n_ranges, word, out, n_out)
+    return n_out
 
 
 @kernel
@@ -286,31 +299,3 @@ def replace_words(lists, buckets, slots, words):
         while lists.slots[at] != slots[i]:
             at += 1
         lists.values[at] = words[i]
-
-
-@kernel
-def judge_subscriptions(stored, slots, places, n_asked, width, middles):
-    """Count what slots (i4[n]) ask of each attribute.
-
-    Adds to n_asked (i8[M]) the constraints with bounds, to width (f8[M]) the sum of their widths,
-    to middles (i8[M, B]) where their middles lie.
-    """
-    for i in range(slots.size):
-        for k in range(stored.start[slots[i]], stored.end[slots[i]]):
-            if not stored.negated[k]:
-                m = np.int64(stored.attribute[k])
-                low, high = place_of(places, m, stored.low[k]), place_of(places, m, stored.high[k])
-                n_asked[m] += 1
-                width[m] += high - low
-                middles[m, place_cell((low + high) / 2, middles.shape[1])] += 1
-
-
-@kernel
-def judge_events(events, slots, places, n_present, middles):
-    """Count which attributes events (f8[Q, M]) of slots (i4[n]) have, and where values lie."""
-    for i in range(slots.size):
-        for m in range(n_present.size):
-            value = events[slots[i], m]
-            if not np.isnan(value):
-                n_present[m] += 1
-                middles[m, place_cell(place_of(places, m, value), middles.shape[1])] += 1
