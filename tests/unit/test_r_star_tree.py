@@ -33,7 +33,7 @@ def test_packed_and_inserted_boxes_are_found_and_deleted() -> None:
     for event in random.random((30, 3)):
         is_inside = ((low[left] <= event) & (event <= high[left])).all(axis=1)
         assert tree.match(event).tolist() == left[is_inside].tolist()
-    assert tree._tree._tree.get_size() == 200
+    assert len(tree._tree._tree) == 200
 
 
 def test_an_event_spans_the_domain_where_it_lacks_a_value() -> None:
@@ -52,4 +52,4 @@ def test_expired_events_leave_the_tree_when_they_are_met() -> None:
     tree = make("r_star_tree", ["x", "y"])
     tree.add_events([[0.1, 0.5], [0.1, 0.6], [0.9, 0.5]], until=[1, 5, 1])
     assert tree.match_subscription({"x": Range(0, 0.2)}, now=3).tolist() == [1]
-    assert (tree.n_events, tree._event_tree._tree.get_size()) == (2, 2)
+    assert (tree.n_events, len(tree._event_tree._tree)) == (2, 2)
