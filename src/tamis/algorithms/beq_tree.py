@@ -29,7 +29,7 @@ class BEQTree(Simple):
     """BEQ-Tree (Guo, Zhang, Li, Tan, Bao, SIGMOD 2015), as the MO-Tree paper describes it.
 
     Its first layer is a quadtree over two attributes, ``space`` (the first two); a leaf with more
-    than ``capacity`` events (E_max, 512) is split in four. Its second layer is in each leaf: for
+    than ``capacity`` events (E_max, 1,024) is split in four. Its second layer is in each leaf: for
     every attribute the events in order of their values. A subscription descends to the leaves
     its window touches, finds the events that meet each constraint by two searches and
     counts; an event that meets all is found.
@@ -46,7 +46,7 @@ class BEQTree(Simple):
     def __init__(
         self,
         attributes: Sequence[Attribute | str],
-        capacity: int = 512,
+        capacity: int = 1_024,
         space: Sequence[str] | None = None,
     ) -> None:
         super().__init__(attributes)

@@ -30,13 +30,11 @@ from tamis.algorithms.kernels.mo_tree import (
     Scratch,
     find_events,
     find_subscriptions,
-    intersect,
     keep_accepted,
     place_events,
     place_subscriptions,
     replace_words,
     stab,
-    write_parents,
 )
 from tamis.algorithms.mo_partition import best_partition
 from tamis.algorithms.mo_places import TextPlaces, judge_by_events, judge_by_subscriptions
@@ -119,7 +117,11 @@ class MOTree(EventMatcher):
         self._event_bucket = np.zeros(0, np.int32)
         self._digests = np.zeros((0, N_DIGEST), np.uint32)
         self._codes = np.zeros(self.n_attributes + 1, np.uint8)
-        self._scratch = self._empty_scratch()
+        # A value stabs the most cells where one begins; a subscription may visit all.
+        begin, end = self._layers.begin, self._layers.end
+        n_stabbed = int(((begin <= begin[:, None]) & (begin[:, None] <= end)).sum(axis=1).max())
+        self._scratch = _scratch(len(layers), n_cells, n_stabbed)
+        self._event_scratch = _scratch(len(layers), n_values + 1, n_values + 1)
 
     @property
     def indexed(self) -> tuple[str, ...]:
@@ -182,29 +184,22 @@ class MOTree(EventMatcher):
 
     def _match_subscription(self, subscription: Stored, now: float, out: Slots) -> int:
         self._places.keep_up()
-        layers, places = self._layers, self._places.arrays
-        bucket, word = np.empty(1, np.int32), np.empty(1, np.uint64)
-        place_subscriptions(layers, places, subscription, np.zeros(1, np.int32), bucket, word)
-        n_cells = layers.n_values + 1
-        n_layers = len(layers.attribute)
-        cells, n_found = np.empty((n_layers, n_cells), np.int32), np.empty(n_layers, np.int64)
-        intersect(layers, places, subscription, cells, n_found)
-        parents = np.empty(n_found[:-1].prod(), np.int32)
-        write_parents(cells, n_found, n_cells, parents)
-        lists = self._event_lists.arrays
         n_out, n_expired = find_events(
-            lists, parents, cells[-1], n_found[-1], word[0], self.until, now, out
+            self._layers,
+            self._places.arrays,
+            self._event_lists.arrays,
+            self._event_scratch,
+            subscription,
+            (self.until, now),
+            out,
         )
+        if n_expired:
+            expired = out[len(out) - n_expired :]
+            self._remove_events(expired)
+            self._forget_events(expired)
         n_out = int(keep_accepted(self.events, subscription, out, n_out))
-        self._drop(out[len(out) - n_expired :])
         out[:n_out].sort()
         return n_out
-
-    def _drop(self, expired: Slots) -> None:
-        """Forget events that have left their buckets."""
-        self._event_lists.n_entries -= len(expired)
-        self._event_bucket[expired] = -1
-        self._forget_events(expired)
 
     # -- placing
 
@@ -232,18 +227,6 @@ class MOTree(EventMatcher):
         self._event_lists = _empty_lists(len(self._event_lists))
         self._put(_held(self._bucket))
         self._put_events(_held(self._event_bucket))
-
-    def _empty_scratch(self) -> Scratch:
-        layers = self._layers
-        n_layers, n_cells = len(layers.attribute), len(layers.begin)
-        # A value stabs the most cells where one begins.
-        inside = (layers.begin <= layers.begin[:, None]) & (layers.begin[:, None] <= layers.end)
-        return Scratch(
-            np.zeros((n_layers, n_cells), np.int32),
-            np.zeros(n_layers, np.int64),
-            np.zeros(int(inside.sum(axis=1).max()) ** (n_layers - 1), np.int32),
-            np.zeros((N_PARENTS * n_cells, 2), np.int64),
-        )
 
     def _has_chosen(self, n_subscriptions: int, n_events: int) -> bool:
         """Choose the layers if it is time to; whether they are other ones now.
@@ -308,8 +291,9 @@ class MOTree(EventMatcher):
 
     def _memory_bytes(self) -> int:
         lists = self._lists.n_bytes + self._event_lists.n_bytes
-        kept = (self._bucket, self._event_bucket, self._digests, self._codes, *self._scratch)
-        return lists + sum(array.nbytes for array in kept) + self._event_bytes()
+        kept = (self._bucket, self._event_bucket, self._digests, self._codes)
+        scratch = (*self._scratch, *self._event_scratch)
+        return lists + sum(array.nbytes for array in (*kept, *scratch)) + self._event_bytes()
 
 
 def _held(bucket: Array) -> Slots:
@@ -320,6 +304,15 @@ def _some(bucket: Array) -> Slots:
     """Some of the slots that are held, evenly spread."""
     held = _held(bucket)
     return held[:: max(1, len(held) // _N_JUDGED)]
+
+
+def _scratch(n_layers: int, n_cells: int, n_visited: int) -> Scratch:
+    return Scratch(
+        np.zeros((n_layers, n_cells), np.int32),
+        np.zeros(n_layers, np.int64),
+        np.zeros(n_visited ** (n_layers - 1), np.int32),
+        np.zeros((N_PARENTS * n_cells, 2), np.int64),
+    )
 
 
 def _empty_lists(n_buckets: int) -> SlotLists:

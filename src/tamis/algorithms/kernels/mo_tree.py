@@ -34,7 +34,7 @@ class Layers(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What matching an event writes on the way."""
+    """What matching writes on the way; C is the number of cells, overlapping or disjoint."""
 
     cells: Array  # i4[H, C], the cells each layer visits
     n_found: Array  # i8[H], how many
@@ -87,24 +87,38 @@ def find_asked(stored, slot, m):
 
 
 @kernel
+def subscription_word(layers, places, stored, slot):
+    """The word of a slot."""
+    word = np.uint64(0)
+    for layer in range(min(layers.attribute.size, N_CODED)):
+        m = layers.attribute[layer]
+        k = find_asked(stored, slot, m)
+        if k < 0:
+            word = with_free(word, layer)
+        elif stored.negated[k]:
+            word = with_codes(word, layer, 0.0, 1.0)
+        else:
+            low, high = place_of(places, m, stored.low[k]), place_of(places, m, stored.high[k])
+            word = with_codes(word, layer, low, high)
+    return word
+
+
+@kernel
 def place_subscriptions(layers, places, stored, slots, buckets, words):
     """Write the bucket (i4[n]) and the word (u8[n]) of slots (i4[n]). O(n H (k + C))."""
     n_cells = layers.begin.size
     for i in range(slots.size):
-        bucket, word = np.int64(0), np.uint64(0)
+        bucket = np.int64(0)
         for layer in range(layers.attribute.size):
             m = layers.attribute[layer]
             k = find_asked(stored, slots[i], m)
-            cell, low, high = n_cells - 1, 0.0, 1.0
+            cell = n_cells - 1
             if k >= 0 and not stored.negated[k]:
-                low = place_of(places, m, stored.low[k])
-                high = place_of(places, m, stored.high[k])
+                low, high = place_of(places, m, stored.low[k]), place_of(places, m, stored.high[k])
                 cell = interval_cell(layers, low, high)
             bucket = bucket * n_cells + cell
-            if layer < N_CODED:
-                word = with_codes(word, layer, low, high) if k >= 0 else with_free(word, layer)
         buckets[i] = bucket
-        words[i] = word
+        words[i] = subscription_word(layers, places, stored, slots[i])
 
 
 @kernel
@@ -247,30 +261,43 @@ def find_subscriptions(layers, places, lists, scratch, event, out):
 
 
 @kernel
-def find_events(lists, parents, cells, n_last, word, until, now, out):
+def read_events(lists, ranges, n_ranges, word, validity, out, n_out, n_expired):
+    """Append the event slots in ranges that a subscription's word may accept to out[:n_out].
+
+    validity: (until f8[Q], now); expired ones go to the end of out, before the n_expired that
+    are there. Returns both new numbers.
+    """
+    until, now = validity
+    for r in range(n_ranges):
+        for i in range(ranges[r, 0], ranges[r, 1]):
+            slot = lists.slots[i]
+            if until[slot] < now:
+                n_expired += 1
+                out[out.size - n_expired] = slot
+            else:
+                out[n_out] = slot
+                n_out += may_accept(word, lists.values[i])
+    return n_out, n_expired
+
+
+@kernel
+def find_events(layers, places, lists, scratch, subscription, validity, out):
     """Write the event slots of the visited buckets that a subscription's word may accept.
 
-    Expired ones (until: f8[Q], before now) leave their buckets and are written to the end of out
-    (i4[Q]). Returns how many may be accepted, and how many have expired. O(buckets + entries).
+    validity: (until f8[Q], now); who has expired is written to the end of out (i4[Q]). Returns
+    how many may be accepted, and how many have expired. O(buckets + entries).
     """
+    intersect(layers, places, subscription, scratch.cells, scratch.n_found)
+    n_parents = write_parents(scratch.cells, scratch.n_found, layers.n_values + 1, scratch.parents)
+    word = subscription_word(layers, places, subscription, 0)
+    cells, n_last = scratch.cells[layers.attribute.size - 1], scratch.n_found[-1]
     n_out, n_expired = 0, 0
-    for p in range(parents.size):
-        for j in range(n_last):
-            bucket = parents[p] + cells[j]
-            at, end = lists.start[bucket], lists.start[bucket] + lists.size[bucket]
-            while at < end:
-                slot = lists.slots[at]
-                if until[slot] < now:
-                    end -= 1
-                    lists.slots[at] = lists.slots[end]
-                    lists.values[at] = lists.values[end]
-                    lists.size[bucket] -= 1
-                    n_expired += 1
-                    out[out.size - n_expired] = slot
-                else:
-                    out[n_out] = slot
-                    n_out += may_accept(word, lists.values[at])
-                    at += 1
+    for first in range(0, n_parents, N_PARENTS):
+        last = min(n_parents, first + N_PARENTS)
+        n_ranges = write_ranges(lists, scratch.parents, first, last, cells, n_last, scratch.ranges)
+        n_out, n_expired = read_events(
+            lists, scratch.ranges, n_ranges, word, validity, out, n_out, n_expired
+        )
     return n_out, n_expired
 
 
