@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -61,8 +60,8 @@ class TextPlaces:
             first = self._n_known[row]
             if len(texts) > first:
                 table = grown(self.arrays.text_place.T, len(texts)).T
-                for number, text in enumerate(islice(texts, first, None), first):
-                    table[row, number] = place_of_text(text, self._n_letters)
+                for number in range(first, len(texts)):
+                    table[row, number] = place_of_text(texts.nth(number), self._n_letters)
                 self.arrays = self.arrays._replace(text_place=np.ascontiguousarray(table))
                 self._n_known[row] = len(texts)
 

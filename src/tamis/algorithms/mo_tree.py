@@ -30,7 +30,6 @@ from tamis.algorithms.kernels.mo_tree import (
     Scratch,
     find_events,
     find_subscriptions,
-    keep_accepted,
     place_events,
     place_subscriptions,
     replace_words,
@@ -40,7 +39,7 @@ from tamis.algorithms.mo_partition import best_partition
 from tamis.algorithms.mo_places import TextPlaces, judge_by_events, judge_by_subscriptions
 from tamis.algorithms.mo_trace import Layer, Level, TreeTrace
 from tamis.errors import InvalidSchema
-from tamis.kernels.constraints import Stored
+from tamis.kernels.constraints import Stored, keep_accepted
 from tamis.matching import Attribute, Capabilities, EventMatcher, SlotLists
 from tamis.matching.matcher import EventLike
 from tamis.matching.store import Array, Slots, grown
@@ -197,7 +196,7 @@ class MOTree(EventMatcher):
             expired = out[len(out) - n_expired :]
             self._remove_events(expired)
             self._forget_events(expired)
-        n_out = int(keep_accepted(self.events, subscription, out, n_out))
+        n_out = int(keep_accepted(subscription, self.events, out, n_out))
         out[:n_out].sort()
         return n_out
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.algorithms.kernels.r_star_tree import keep_accepted, write_boxes
+from tamis.algorithms.kernels.r_star_tree import write_boxes
 from tamis.errors import MissingExtra
-from tamis.kernels.constraints import Stored, keep_accepting
+from tamis.kernels.constraints import Stored, keep_accepted, keep_accepting
 from tamis.matching import Attribute, Capabilities, EventMatcher
 from tamis.matching.store import Slots
 from tamis.matching.table import Floats
@@ -69,7 +69,7 @@ class RStarTree(EventMatcher):
             self._remove_events(expired)
             self._forget_events(expired)
         out[: len(valid)] = valid
-        n_out = int(keep_accepted(self.events, subscription, out, len(valid)))
+        n_out = int(keep_accepted(subscription, self.events, out, len(valid)))
         out[:n_out].sort()
         return n_out
 

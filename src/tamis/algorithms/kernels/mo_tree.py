@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
-from tamis.kernels.constraints import holds
 from tamis.kernels.places import place_cell, place_of
 
 LAST_CODE = 126
@@ -299,23 +298,6 @@ def find_events(layers, places, lists, scratch, subscription, validity, out):
             lists, scratch.ranges, n_ranges, word, validity, out, n_out, n_expired
         )
     return n_out, n_expired
-
-
-@kernel
-def keep_accepted(events, subscription, slots, n_slots):
-    """Keep those of slots[:n_slots] whose events (f8[Q, M]) slot 0 of a subscription accepts."""
-    n_kept = 0
-    for at in range(n_slots):
-        slot = slots[at]
-        is_accepted = True
-        for k in range(subscription.start[0], subscription.end[0]):
-            is_accepted &= holds(subscription, k, events[slot, subscription.attribute[k]])
-            if not is_accepted:
-                break
-        if is_accepted:
-            slots[n_kept] = slot
-            n_kept += 1
-    return n_kept
 
 
 @kernel

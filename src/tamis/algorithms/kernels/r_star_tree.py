@@ -1,9 +1,8 @@
-"""R*-Tree: subscriptions as boxes, and events that a subscription accepts."""
+"""R*-Tree: subscriptions as boxes."""
 
 from __future__ import annotations
 
 from tamis.kernels.compiled import kernel
-from tamis.kernels.constraints import holds
 
 
 @kernel
@@ -22,18 +21,3 @@ def write_boxes(domains, stored, slots, low, high):
                 base, width = domains.low[m], domains.width[m]
                 low[i, m] = min(max((stored.low[k] - base) / width, 0.0), 1.0)
                 high[i, m] = min(max((stored.high[k] - base) / width, 0.0), 1.0)
-
-
-@kernel
-def keep_accepted(events, subscription, slots, n_slots):
-    """Keep those of slots[:n_slots] whose events (f8[Q, M]) slot 0 of a subscription accepts."""
-    n_kept = 0
-    for at in range(n_slots):
-        is_accepted, k = True, subscription.start[0]
-        while is_accepted and k < subscription.end[0]:
-            is_accepted = holds(subscription, k, events[slots[at], subscription.attribute[k]])
-            k += 1
-        if is_accepted:
-            slots[n_kept] = slots[at]
-            n_kept += 1
-    return n_kept
