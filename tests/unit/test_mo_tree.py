@@ -205,6 +205,13 @@ def test_attributes_are_chosen_again_when_there_are_four_times_as_many() -> None
     assert found.tolist() == np.flatnonzero(tree.events[:50, 2] <= 0.5).tolist()
 
 
+def test_attributes_are_chosen_again_when_all_have_gone() -> None:
+    tree = make("mo_tree", list("abc"), n_indexed=1)
+    tree.remove_many(tree.add_many(of_widths(100, [0.1] * 3, [0.9, 0.1, 0.1])))
+    tree.add_many(of_widths(10, [0.1] * 3, [0.0, 1.0, 0.1]))
+    assert tree.indexed == ("b",)
+
+
 def test_events_alone_tell_which_attributes_are_popular() -> None:
     values = np.random.default_rng(2).random((80, 3))
     values[:60, 0] = np.nan

@@ -142,6 +142,8 @@ class MOTree(EventMatcher):
     def _remove(self, slots: Slots) -> None:
         self._lists.discard(self._bucket[slots], slots)
         self._bucket[slots] = -1
+        if self._lists.n_entries == 0:  # who comes next says what is popular
+            self._n_judged = 0, self._n_judged[1]
 
     def _update(self, slots: Slots, replace: Callable[[], None]) -> None:
         """Who stays in its bucket is only written anew (section 4.6.2)."""
@@ -189,7 +191,7 @@ class MOTree(EventMatcher):
             self._event_lists.arrays,
             self._event_scratch,
             subscription,
-            (self.until, now),
+            (self.until, float(now)),
             out,
         )
         if n_expired:
