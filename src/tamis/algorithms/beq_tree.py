@@ -34,11 +34,12 @@ class BEQTree(Simple):
     its window touches, finds the events that meet each constraint by two searches and
     counts; an event that meets all is found.
 
-    The paper says nothing of matching events to subscriptions: they are scanned, as ``Simple``
-    does. Departs from it: ``capacity`` is ours, as the paper names none; orders are numbers of
-    events within a leaf, whose values are looked up; events without a place are in leaves apart;
-    a leaf that cannot be split gets another one behind it; leaves are never merged; expired
-    events leave when a subscription accepts them.
+    Built from what the MO-Tree paper says of it: that one names no capacity, so ``capacity`` is
+    what was fast here, and lists it as unable to match events, so subscriptions are scanned for
+    an event, as ``Simple`` does. Further choices of ours: orders are numbers of events within a
+    leaf, whose values are looked up; events without a place are in leaves apart; a leaf that
+    cannot be split gets another one behind it; leaves are never merged; expired events leave
+    when a subscription accepts them.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(matches_subscriptions=True)
