@@ -40,6 +40,12 @@ REMOVABLE = [name for name in ALGORITHMS if load(name).capabilities.can_remove]
 every = pytest.mark.parametrize("name", ALGORITHMS)
 
 
+@pytest.fixture(autouse=True)
+def _skip_without_its_library(request: pytest.FixtureRequest) -> None:
+    if "r_star_tree" in request.node.name:
+        pytest.importorskip("rtree")
+
+
 def kinds_of(name: str) -> Kinds:
     return load(name).capabilities.kinds
 
@@ -259,6 +265,16 @@ class Machine(RuleBasedStateMachine):
         ids = np.random.default_rng(seed).permutation(sorted(self.shadow.saved))
         self.shadow.remove(self.matcher, ids[: max(1, int(share * len(ids)))].tolist())
 
+    @rule(seed=st.integers(0, 2**32 - 1), n=st.sampled_from([1, 3, 50]))
+    def update(self, seed: int, n: int) -> None:
+        if not self.matcher.capabilities.can_remove or not self.shadow.saved:
+            return
+        random = np.random.default_rng(seed)
+        ids = random.permutation(sorted(self.shadow.saved))[:n].tolist()
+        others = random_subscriptions(random, len(ids), self.kinds)
+        self.matcher.update_many(ids, table_of(others))
+        self.shadow.saved.update(zip(ids, others, strict=True))
+
     @rule(seed=st.integers(0, 2**32 - 1))
     def match(self, seed: int) -> None:
         for event in random_events(np.random.default_rng(seed), 5, self.kinds):
@@ -326,6 +342,43 @@ def test_memory_does_not_grow_when_as_many_go_as_come(name: str) -> None:
         sizes.append(matcher.memory_bytes())
     assert len(matcher) == 400
     assert max(sizes[6:]) <= 2 * max(sizes[:6])
+
+
+@pytest.mark.parametrize("name", REMOVABLE)
+def test_an_update_stops_the_old_constraints_from_matching(name: str) -> None:
+    matcher = make(name, ["x", "y"])
+    ids = [matcher.add({"x": Range(0, 0.25), "y": Range(0, 1)}, priority=3) for _ in range(3)]
+    matcher.update(ids[1], {"x": Range(0.75, 1), "y": Range(0, 1)})
+    assert 1 not in matcher.match([0.125, 0.5])
+    assert matcher.match([0.875, 0.5]).tolist() == [1]
+    matcher.update(ids[1], {"x": Range(0.75, 0.8), "y": Range(0, 1)})
+    assert 1 not in matcher.match([0.875, 0.5])
+    assert 1 in matcher.match([0.775, 0.5])
+    matcher.update(ids[0], {"x": Range(0.25, 0.25, ends="[)"), "y": Range(0, 1)})  # holds nothing
+    assert matcher.match([0.125, 0.5]).tolist() == [2]
+    matcher.update(ids[0], {"x": Range(0, 0.25), "y": Range(0, 1)})
+    assert sorted(matcher.match([0.125, 0.5]).tolist()) == [0, 2]
+    assert (len(matcher), matcher.priority[:3].tolist()) == (3, [3, 3, 3])
+
+
+@pytest.mark.parametrize("name", REMOVABLE)
+def test_many_are_updated_at_once_or_none(name: str) -> None:
+    random, kinds = np.random.default_rng(13), kinds_of(name)
+    matcher, shadow = filled(name, random_subscriptions(random, 400, kinds))
+    events = random_events(random, 15, kinds)
+    ids = random.permutation(400)[:250].tolist()
+    others = random_subscriptions(random, 250, kinds)
+    for wrong, table in ((ids[:-1], table_of(others)), ([0, 999], table_of(others[:2]))):
+        with pytest.raises((InvalidSubscription, UnknownSubscription)):
+            matcher.update_many(wrong, table)
+    with pytest.raises(UnknownSubscription, match="twice"):
+        matcher.update_many([1, 1], table_of(others[:2]))
+    for event in events:
+        check(matcher, shadow, event)
+    matcher.update_many(ids, table_of(others))
+    shadow.saved.update(zip(ids, others, strict=True))
+    for event in events:
+        check(matcher, shadow, event)
 
 
 # -- what is declared, and what is refused
@@ -504,3 +557,118 @@ def test_expired_events_are_not_found_and_make_room(name: str) -> None:
     for wrong in ([99], [-1], [5, 5]):
         with pytest.raises(InvalidEvent):
             matcher.remove_events(wrong)
+
+
+@pytest.mark.parametrize("name", EVENT_MATCHERS)
+def test_an_event_is_valid_until_its_end_and_no_longer(name: str) -> None:
+    matcher = make(name, ["x"])
+    matcher.add_events([[0.5]] * 3, until=[-np.inf, 5.0, np.inf])
+    for now, expected in ((-np.inf, [0, 1, 2]), (5.0, [1, 2]), (np.nextafter(5.0, 6.0), [2])):
+        assert matcher.match_subscription({"x": Range(0, 1)}, now=now).tolist() == expected
+    assert matcher.match_subscription({}, now=np.inf).tolist() == [2]
+    assert matcher.match_subscription({"x": Range(0.5, 0.5, ends="[)")}).tolist() == []
+    for wrong in ([1.0, 2.0], np.nan):
+        with pytest.raises(InvalidEvent):
+            matcher.add_events([[0.5]], until=np.atleast_1d(wrong))
+    with pytest.raises(NotSupported, match="expected one"):
+        matcher.match_subscription(table_of([{}, {}], 1))
+
+
+@pytest.mark.parametrize("name", EVENT_MATCHERS)
+def test_events_at_the_borders_of_cells(name: str) -> None:
+    borders = sorted({float(np.nextafter(x, s)) for x in NUMBERS for s in (x, -1, 2)})
+    borders += [k / 9 for k in range(10)] + [k / 2**k for k in range(1, 12)]
+    events = np.array([[x, y] for x in borders for y in (0.5, np.nan, x)])
+    matcher = make(name, ["x", "y"])
+    matcher.add_events(events)
+    for low in borders[::2]:
+        for asked in (Asked(low, low), Asked(low, None), Asked(None, low), Asked(low, low + 0.1)):
+            for one in ({0: asked}, {1: asked}, {0: asked, 1: asked}):
+                expected = np.flatnonzero(accepts(one, events)).tolist()
+                assert matcher.match_subscription(table_of([one], 2)).tolist() == expected
+
+
+@pytest.mark.parametrize("name", EVENT_MATCHERS)
+def test_events_with_texts(name: str) -> None:
+    matcher = make(name, [Attribute("brand", is_text=True), "price"])
+    codes = [matcher.texts["brand"].add(text) for text in ("FORD", "Fiat", "ford", "λ", "")]
+    matcher.add_events([[code, 0.5] for code in [*codes, -1.0, np.nan]])
+    for number, text in enumerate(("FORD", "Fiat", "ford", "λ", "")):
+        assert matcher.match_subscription({"brand": text}).tolist() == [number]
+    assert matcher.match_subscription({"brand": "Opel"}).tolist() == []
+    if Kinds.NOT_EQUAL in kinds_of(name):
+        found = matcher.match_subscription({"brand": NotEqual("FORD"), "price": 0.5})
+        assert found.tolist() == [1, 2, 3, 4, 5]
+
+
+class EventMachine(RuleBasedStateMachine):
+    """Events come, are removed and expire while subscriptions come and are matched."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = kinds_of(self.name)
+        self.matcher = make(self.name, NAMES)
+        self.kept: dict[int, tuple[Any, float]] = {}
+        self.now = 0.0
+
+    @rule(seed=st.integers(0, 2**32 - 1), n=st.sampled_from([1, 1, 30, 700]))
+    def add_events(self, seed: int, n: int) -> None:
+        random = np.random.default_rng(seed)
+        events = random_events(random, n, self.kinds)
+        until = self.now + random.integers(-1, 4, n)
+        ids = self.matcher.add_events(events, until).tolist()
+        living = [id for id, (_, end) in self.kept.items() if end >= self.now]
+        assert not set(ids) & set(living), "an id was given to two events"
+        self.kept.update(zip(ids, zip(events, until, strict=True), strict=True))
+
+    @rule(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.0, 0.1, 0.9]))
+    def remove_events(self, seed: int, share: float) -> None:
+        living = [id for id, (_, end) in self.kept.items() if end >= self.now]
+        if living:
+            ids = np.random.default_rng(seed).permutation(living)
+            gone = ids[: max(1, int(share * len(ids)))].tolist()
+            self.matcher.remove_events(gone)
+            for id in gone:
+                del self.kept[id]
+
+    @rule(seed=st.integers(0, 2**32 - 1))
+    def add_subscriptions(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.matcher.add_many(table_of(random_subscriptions(random, 20, self.kinds)))
+
+    @rule(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.0, 0.0, 1.0]))
+    def match_subscriptions(self, seed: int, step: float) -> None:
+        self.now += step
+        random = np.random.default_rng(seed)
+        living = sorted(id for id, (_, end) in self.kept.items() if end >= self.now)
+        events = np.array([self.kept[id][0] for id in living]).reshape(-1, N_ATTRIBUTES)
+        for one in random_subscriptions(random, 4, self.kinds):
+            found = self.matcher.match_subscription(table_of([one]), now=self.now)
+            assert found.tolist() == np.array(living)[accepts(one, events)].tolist()
+
+    @invariant()
+    def size(self) -> None:
+        living = sum(end >= self.now for _, end in self.kept.values())
+        assert living <= self.matcher.n_events <= self.matcher.n_event_slots
+
+
+@pytest.mark.parametrize("name", EVENT_MATCHERS)
+def test_events_that_come_and_go(name: str) -> None:
+    machine = type(f"EventMachine_{name}", (EventMachine,), {"name": name})
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=10, stateful_step_count=20, deadline=None)
+    )
+
+
+@pytest.mark.parametrize("name", EVENT_MATCHERS)
+def test_memory_does_not_grow_when_as_many_events_expire_as_come(name: str) -> None:
+    random, sizes = np.random.default_rng(0), []
+    matcher = make(name, ["x", "y"])
+    for now in range(12):
+        matcher.add_events(random.random((300, 2)), until=np.full(300, now))
+        assert len(matcher.match_subscription({}, now=now)) == 300
+        sizes.append(matcher.memory_bytes())
+    assert matcher.n_event_slots <= 600
+    assert max(sizes[6:]) <= 2 * max(sizes[:6])

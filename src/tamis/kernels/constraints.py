@@ -61,6 +61,24 @@ def keep_accepting(stored, event, slots, n_slots):
 
 
 @kernel
+def keep_accepted(subscription, events, slots, n_slots):
+    """Keep those of slots[:n_slots] whose events (f8[Q, M]) slot 0 of a subscription accepts.
+
+    In place and in order; returns how many.
+    """
+    n_kept = 0
+    for at in range(n_slots):
+        slot, is_accepted, k = slots[at], True, subscription.start[0]
+        while is_accepted and k < subscription.end[0]:
+            is_accepted = holds(subscription, k, events[slot, subscription.attribute[k]])
+            k += 1
+        if is_accepted:
+            slots[n_kept] = slot
+            n_kept += 1
+    return n_kept
+
+
+@kernel
 def close_ends(low, high, low_open, high_open, negated):
     """Move open ends one float64 in, NaN to infinity; return the kinds of constraints there are.
 

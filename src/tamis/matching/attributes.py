@@ -71,20 +71,22 @@ class TextCodes:
     >>> codes = TextCodes()
     >>> [codes.add(text) for text in ("FORD", "OPEL", "SEAT", "FORD")]
     [0.0, 0.5, 0.25, 0.0]
-    >>> codes.code_of("LADA"), codes.text_of(0.5)
-    (-1.0, 'OPEL')
+    >>> codes.code_of("LADA"), codes.text_of(0.5), codes.nth(2)
+    (-1.0, 'OPEL', 'SEAT')
     """
 
     def __init__(self) -> None:
         self._codes: dict[str, float] = {}
         self._texts: dict[float, str] = {}
 
+    def __len__(self) -> int:
+        return len(self._codes)
+
     def add(self, text: str) -> float:
         """The code of a text, a new one if need be."""
         code = self._codes.get(text)
         if code is None:
-            bits = f"{len(self._codes):0{_N_BITS}b}"
-            code = self._codes[text] = int(bits[::-1], 2) / 2.0**_N_BITS
+            code = self._codes[text] = _spread(len(self._codes))
             self._texts[code] = text
         return code
 
@@ -95,3 +97,12 @@ class TextCodes:
     def text_of(self, code: float) -> str:
         """The text of a code."""
         return self._texts[code]
+
+    def nth(self, number: int) -> str:
+        """The text that came after so many others."""
+        return self._texts[_spread(number)]
+
+
+def _spread(number: int) -> float:
+    """A number with its bits reversed, behind the point."""
+    return int(f"{number:0{_N_BITS}b}"[::-1], 2) / 2.0**_N_BITS

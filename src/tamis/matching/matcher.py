@@ -1,16 +1,16 @@
 """Matcher: the one interface of all matching algorithms.
 
 The public methods are final: they check what is given, number the subscriptions and keep their
-constraints. An algorithm writes the hooks ``_add``, ``_match``, ``_memory_bytes`` and, if it
-can remove, ``_remove``. Hooks see subscriptions as *slots*, whole numbers from 0 on without
-large gaps, and find their constraints in ``self.stored``. A slot that was removed is given
-out again. A matcher belongs to one thread.
+constraints. An algorithm writes the hooks ``_add``, ``_match``, ``_memory_bytes``, if it can
+remove, ``_remove``, and ``_update`` if it knows better than to remove and add. Hooks see
+subscriptions as *slots*, whole numbers from 0 on without large gaps, and find their constraints
+in ``self.stored``. A slot that was removed is given out again. A matcher belongs to one thread.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, final
 
 import numpy as np
@@ -96,6 +96,12 @@ class Matcher(ABC):
         """Take slots out of the structure; their constraints are still stored."""
         raise NotImplementedError
 
+    def _update(self, slots: Slots, replace: Callable[[], None]) -> None:
+        """Let slots ask something else: ``replace()`` stores what they ask from now on."""
+        self._remove(slots)
+        replace()
+        self._add(slots)
+
     @abstractmethod
     def _match(self, event: Floats, out: Slots) -> int:
         """Write the slots that accept an event (f8[M], NaN = missing) to ``out`` (i4[n_slots]).
@@ -155,14 +161,7 @@ class Matcher(ABC):
     @final
     def remove_many(self, ids: Sequence[int] | Ids) -> None:
         """Forget many subscriptions, all or none."""
-        if not self.capabilities.can_remove:
-            raise NotSupported(f"{type(self).__name__} cannot remove; build a new one without it")
-        slots = np.asarray(ids, np.int32).reshape(-1)
-        strangers = _strangers(slots, self._is_alive[: self._n_taken])
-        if len(strangers):
-            raise UnknownSubscription(f"no subscription has the id {strangers[0]}")
-        if len(np.unique(slots)) < len(slots):
-            raise UnknownSubscription("an id is given twice; it can be removed once")
+        slots = self._check_ids(ids)
         kept = slots[~self._is_hollow[slots]]
         if len(kept):
             self._remove(kept)
@@ -170,6 +169,38 @@ class Matcher(ABC):
         self._is_alive[slots] = self._is_hollow[slots] = False
         self._free.extend(slots[::-1].tolist())
         self._n_alive -= len(slots)
+
+    @final
+    def update(self, id: int, constraints: Mapping[str, Constraint]) -> None:
+        """Let a subscription ask something else; its id and priority stay."""
+        self.update_many([id], self._reader.subscription(constraints))
+
+    @final
+    def update_many(self, ids: Sequence[int] | Ids, table: Table) -> None:
+        """Let many subscriptions ask what the rows of a table do, all or none."""
+        slots = self._check_ids(ids)
+        self._check_table(table)
+        if len(slots) != len(table):
+            raise InvalidSubscription(f"{len(slots)} ids for {len(table)} rows of the table")
+        was_hollow, is_hollow = self._is_hollow[slots], table.is_hollow
+        leaving, coming = slots[is_hollow & ~was_hollow], slots[was_hollow & ~is_hollow]
+        if len(leaving):
+            self._remove(leaving)
+        rows = np.flatnonzero(~is_hollow)
+
+        def replace() -> None:
+            self._store.clear(slots)
+            self._store.put(slots[rows], rows, table, self._n_taken)
+            self._is_hollow[slots] = is_hollow
+
+        staying = slots[~(was_hollow | is_hollow)]
+        if len(staying):
+            self._update(staying, replace)
+        else:
+            replace()
+        if len(coming):
+            self.n_slots = self._n_taken
+            self._add(coming)
 
     @final
     def match(self, event: EventLike) -> Ids:
@@ -208,6 +239,18 @@ class Matcher(ABC):
         return structure if structure_only else structure + others
 
     # -- checks
+
+    def _check_ids(self, ids: Sequence[int] | Ids) -> Slots:
+        """The slots of subscriptions that are to be removed or updated."""
+        if not self.capabilities.can_remove:
+            raise NotSupported(f"{type(self).__name__} cannot remove; build a new one without it")
+        slots = np.asarray(ids, np.int32).reshape(-1)
+        strangers = _strangers(slots, self._is_alive[: self._n_taken])
+        if len(strangers):
+            raise UnknownSubscription(f"no subscription has the id {strangers[0]}")
+        if len(np.unique(slots)) < len(slots):
+            raise UnknownSubscription("an id is given twice; it can be removed or updated once")
+        return slots
 
     def _check_table(self, table: Table) -> None:
         n_named = int(table.attribute.max()) + 1 if len(table.attribute) else 0
