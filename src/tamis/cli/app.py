@@ -210,6 +210,37 @@ def demo(
         run_demo(n_searches, seconds, seed, json)
 
 
+@app.command("show")
+def show_algorithm(
+    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="gem, dexin or mo_tree.")],
+    event: Annotated[
+        str, typer.Option(metavar="JSON", help='Values from 0 to 1, as in {"a": 0.3, "c": null}.')
+    ] = "{}",
+    n_subscriptions: Annotated[
+        int, typer.Option("--subscriptions", min=1, max=1_000_000, help="How many are made.")
+    ] = 5_000,
+    n_attributes: Annotated[int, typer.Option("--attributes", help="Named a, b, c, …")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Other subscriptions for another seed.")] = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png or .svg file.")
+    ] = Path("tamis-show.png"),
+) -> None:
+    """Draw how an algorithm of the papers matches one event, step by step.
+
+    Subscriptions are made for it. Attributes the event does not mention have values too; null
+    leaves one out.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis show gem --event '{"a": 0.3, "b": 0.7}' -o gem.png[/cyan]
+    """
+    with exit_codes():
+        require_extra("bench", "matplotlib")
+        from tamis.cli.showing import show
+
+        show(algorithm, event, n_subscriptions, n_attributes, seed, output)
+
+
 bench = typer.Typer(name="bench", help="Measure Tamis on this machine.", no_args_is_help=True)
 app.add_typer(bench)
 

@@ -1,0 +1,1 @@
+"""Views for teaching: how an algorithm matches one event, step by step, as a picture."""
