@@ -40,7 +40,7 @@ class Subject:
             raise InvalidEvent(f"the event has {unknown[0]!r}; expected some of {', '.join(names)}")
         values = {name: _number(name, held) for name, held in event.items() if held is not None}
         random = np.random.default_rng(seed)
-        wide = np.linspace(1.5, 3.0, n_attributes)  # some attributes tell more than others
+        wide = np.linspace(1.2, 2.0, n_attributes)  # some attributes tell more than others
         width = random.beta(wide, 2.0, (n_subscriptions, n_attributes))
         low = random.random((n_subscriptions, n_attributes)) * (1 - width)
         drawn = dict(zip(names, random.uniform(0.15, 0.85, n_attributes).round(3), strict=True))
