@@ -290,7 +290,8 @@ class Index:
             slots = self._layouts.box_of(prepared)
             key = slots.key
         else:
-            slots = [slot for one in prepared for slot in slots_of(one, self._columns)]
+            n = len(prepared)
+            slots = [slot for one in prepared for slot in slots_of(one, self._columns, n)]
             key = sharing_key(slots, subscription.condition)
         leader = self._leader_of_key.get(key, -1)
         if leader >= 0 and self._engine.can_lead(leader, subscription.priority):
