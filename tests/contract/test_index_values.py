@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -153,3 +154,23 @@ def test_a_long_list_beside_disjunctions_is_not_multiplied_out(n_pairs: int, n_v
     for x in (0, n_values - 1, n_values, "3", 0.5, [n_values, 1], None):
         given = {**event, "x": x}
         assert index.match(given) == (["s"] if evaluate(parse_filter(text), given) else [])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([10**18] * 10).cast(pa.timestamp("us")),
+        pa.array([0] * 10).cast(pa.timestamp("us", "Mars/Base")),
+        pa.array([10**8] * 10, pa.int32()).cast(pa.date32()),
+        pa.array([pa.MonthDayNano([1, 2, 3])] * 10),
+        pd.DataFrame({"x": [1, "a"] * 5}),
+    ],
+    ids=lambda column: str(getattr(column, "type", "frame")),
+)
+def test_a_column_that_cannot_be_read_is_refused(column: Any) -> None:
+    index = Index()
+    index.add(Subscription("s", "x = 3"))
+    is_frame = isinstance(column, pd.DataFrame)
+    for batch in [column] if is_frame else [{"x": column}, pa.table({"x": column})]:
+        with pytest.raises(InvalidEvent):
+            index.match_batch(batch)

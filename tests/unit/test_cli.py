@@ -169,6 +169,38 @@ def test_a_bad_row_of_parquet_is_named(run: Callable[..., Any]) -> None:
     assert {row[0] for row in rows(done.stdout)} == {"1", "3"}
 
 
+def test_moments_no_timestamp_can_be_are_bad_rows_of_parquet(run: Callable[..., Any]) -> None:
+    moments = pa.array([0, 10**18, 1]).cast(pa.timestamp("us"))
+    for table in ({"id": [1, 2, 3], "t": moments}, {"event_id": moments}):
+        pq.write_table(pa.table({**table, "price": [1, 1, 1]}), "events.parquet")
+        done = run(*MATCH, "events.parquet")
+        assert done.exit_code == 2
+        assert done.stderr.startswith("error: events.parquet, row 2: ")
+        assert "outside the years 1 to 9999" in done.stderr
+        done = run(*MATCH, "events.parquet", "--skip-bad")
+        assert (done.exit_code, len(rows(done.stdout))) == (0, 2)
+    pq.write_table(pa.table({"id": ["s", "t", "u"], "filter": ["price < 5"] * 3, "x": moments}),
+                   "subs.parquet")  # fmt: skip
+    done = run("match", "-s", "subs.parquet", "-e", "events.jsonl")
+    assert done.exit_code == 2
+    assert "subs.parquet, row 1: " in done.stderr
+    event = ("--event", '{"price": 3}')
+    done = run("explain", "--subscriptions", "subs.parquet", "--id", "u", *event)
+    assert done.exit_code == 2
+    assert "subs.parquet, row 2: " in done.stderr
+
+
+def test_parquet_subscriptions_have_a_location_as_events_do(run: Callable[..., Any]) -> None:
+    place = pa.array([{"lon": 1.0, "lat": 2.0}, None])
+    table = {"id": ["near", "any"], "filter": ["TRUE", "TRUE"], "location": place,
+             "radius_m": [5.0, None]}  # fmt: skip
+    pq.write_table(pa.table(table), "subs.parquet")
+    points = pa.array([{"lon": 1.0, "lat": 2.0}, {"lon": 3.0, "lat": 2.0}])
+    pq.write_table(pa.table({"id": ["a", "b"], "location": points}), "events.parquet")
+    done = run("match", "-s", "subs.parquet", "-e", "events.parquet")
+    assert {row[:2] for row in rows(done.stdout)} == {("a", "near"), ("a", "any"), ("b", "any")}
+
+
 def test_more_events_than_one_chunk(run: Callable[..., Any]) -> None:
     write("events.jsonl", [{"id": str(n), "price": n % 20} for n in range(2_500)])
     done = run(*MATCH, "events.jsonl", "-o", "out.parquet", "--json")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex
-from tamis.language import from_json, parse_filter, parse_query, parse_sql
+from tamis import Event
+from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, InvalidEvent
+from tamis.language import col, from_json, parse_filter, parse_query, parse_sql
 from tamis.language.json import parse_json_text
+from tamis.language.tree import Near
 
 # In each text the ⟦ marks where the caret must stand; it is taken out before parsing.
 PLACES = [
@@ -143,6 +148,53 @@ def test_path_of_a_mistake_in_json(raw: Any, path: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: col("a") == col("b"),
+        lambda: col("a") != col("b"),
+        lambda: col("a") < col("b"),
+        lambda: col("a").between(1, col("b")),
+        lambda: col("a").is_in(col("b"), 1),
+        lambda: col("a") == col("b").distance(1, 2),
+        lambda: col("a") < math.nan,
+        lambda: col("a") < True,
+        lambda: col("a") < 2**63,
+        lambda: col("a").between(1, 2, "[["),
+        lambda: col("a").between(1, datetime(2026, 1, 1)),
+        lambda: col("a").in_box(1, 2, math.nan, 3),
+        lambda: col("a").in_box(1, 2, "3", 4),  # type: ignore[arg-type]
+        lambda: col("a").distance(1, math.inf),
+        lambda: col("a").distance(1, 2) < 10**30,
+        lambda: Near("a", (1, 2), 5),  # type: ignore[arg-type]
+        lambda: col("\ud800") == 1,
+        lambda: col("\ud800").is_null(),
+        lambda: col("a") == "\ud800",
+    ],
+)
+def test_what_python_expressions_refuse_is_a_filter_error(make: Callable[[], Any]) -> None:
+    with pytest.raises(FilterError):
+        make()
+
+
+def test_an_attribute_is_no_value() -> None:
+    with pytest.raises(InvalidEvent, match=r"attribute 'x': Column Column.* is not a value"):
+        Event("e", {"x": col("a")})
+
+
+@pytest.mark.parametrize("value", ["Infinity", "-Infinity", "NaN"])
+def test_json_has_no_infinity_of_its_own(value: str) -> None:
+    for text in (
+        f'{{"attribute": "x", "op": "<", "value": {value}}}',
+        f'{{"attribute": "x", "op": "=", "value": {value}}}',
+        f'{{"attribute": "x", "op": "!=", "value": {value}}}',
+        f'{{"attribute": "x", "op": "in", "values": [1, {value}]}}',
+        f'{{"attribute": "x", "op": "between", "low": {value}, "high": 1}}',
+    ):
+        with pytest.raises(FilterSyntaxError, match="is not JSON; infinity is"):
+            parse_json_text(text)
+
+
 def test_json_text_says_line_and_column() -> None:
     with pytest.raises(FilterSyntaxError) as caught:
         parse_json_text('{"not":\n  nope}')
@@ -189,6 +241,37 @@ def test_what_sqlglot_finds_unsupported_is_not_logged(caplog: pytest.LogCaptureF
 def test_mistakes_in_queries(text: str, words: str) -> None:
     with pytest.raises(FilterSyntaxError, match=words):
         parse_query(text)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "xa=1&⟦a_from=z",
+        "b=2&⟦%61_from=z",
+        "a_from=1&b=2&⟦a_to=z",
+        "a_from=1&b=2&⟦a_above=2",
+        "a=1&⟦=5",
+        "a=1&⟦&b=2",
+        "a=1&⟦b",
+        "a=1&⟦",
+        "a=1&b=x⟦%ff",
+        "⟦%ff=%fe",
+        "a=1&b=⟦%f",
+        "x+a=1&⟦a_null=5",
+        "a_prefix=x&b=1&⟦a_prefix=y",
+        "b=1&⟦a_box=1,2,3",
+    ],
+)
+def test_place_of_a_mistake_in_a_query(marked: str) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_query(marked.replace("⟦", ""))
+    assert (caught.value.line, caught.value.column) == (1, marked.index("⟦") + 1)
+
+
+def test_parameters_have_a_limit() -> None:
+    assert len(parse_query("&".join(f"a{i}=1" for i in range(10_000))).parts) == 10_000  # type: ignore[attr-defined]
+    with pytest.raises(FilterTooComplex, match="10,001 parameters, more than the 10,000"):
+        parse_query("&".join(f"a{i}=1" for i in range(10_001)))
 
 
 def test_unknown_spelling() -> None:

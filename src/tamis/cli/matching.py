@@ -22,7 +22,7 @@ from tamis.cli.reading import (
 )
 from tamis.cli.terminal import BadInput, announce_first_use, message_of, print_error
 from tamis.cli.writing import STDOUT, Writer, opened_writer
-from tamis.errors import TamisError
+from tamis.errors import TamisError, quoted
 from tamis.index import Index
 from tamis.model import Event, Subscription
 
@@ -110,7 +110,9 @@ class MatchJob:
             if one.id in places:
                 where = f"{unit_of(self.subscriptions)} {places[one.id]}"
                 self._reject(
-                    self.subscriptions, place, BadInput(f"the id {one.id!r} is taken by {where}")
+                    self.subscriptions,
+                    place,
+                    BadInput(f"the id {quoted(one.id)} is taken by {where}"),
                 )
             else:
                 places[one.id] = place

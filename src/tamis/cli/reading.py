@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.cli.terminal import BadInput, message_of
-from tamis.errors import TamisError
+from tamis.errors import TamisError, quoted
 from tamis.model import Event, EventColumns, Subscription, events_from_arrow
+from tamis.model.event_arrow import objects_of
 from tamis.values import load_json
 
 STDIN = "-"
@@ -72,14 +73,17 @@ def find_subscription(path: str, id: str) -> Subscription:
             if isinstance(held, Subscription):
                 return held
             raise BadInput(f"{label_of(path)}, {unit_of(path)} {place}: {message_of(held)}")
-    raise BadInput(f"no subscription {id!r} in {label_of(path)}")
+    raise BadInput(f"no subscription {quoted(id)} in {label_of(path)}")
 
 
 def _raw_subscriptions(path: str) -> Iterator[tuple[int, Any]]:
     if _ending(path) == ".parquet":
         for first, batch in _parquet_batches(path):
-            for place, row in enumerate(batch.to_pylist(), first):
-                yield place, _present(row)
+            for i in range(batch.num_rows):
+                place, row = _read(first + i, partial(_present, batch.slice(i, 1)))
+                if isinstance(row, TamisError):
+                    raise BadInput(f"{label_of(path)}, row {place}: {row}")
+                yield place, row
         return
     for lines in _lines(path):
         for place, line in lines:
@@ -208,7 +212,7 @@ def _check_header(header: list[str], path: str) -> None:
         if not name:
             raise BadInput(f"{path}, line 1: a column has no name")
         if header.count(name) > 1:
-            raise BadInput(f"{path}, line 1: two columns are named {name!r}")
+            raise BadInput(f"{path}, line 1: two columns are named {quoted(name)}")
 
 
 def _event_of_row(row: dict[str, Any], line: int) -> Event:
@@ -234,22 +238,27 @@ def _parquet_batches(path: str) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _parquet_events(path: str) -> Iterator[list[Reading[Event]]]:
     for first, batch in _parquet_batches(path):
-        named = _with_ids(batch, first)
         try:
-            yield list(enumerate(events_from_arrow(named), first))
+            yield list(enumerate(_events(batch, first), first))
         except TamisError:  # row by row, to tell which
-            rows = [named.slice(i, 1) for i in range(named.num_rows)]
-            yield [_read(n, partial(_only_event, row)) for n, row in enumerate(rows, first)]
+            yield [
+                _read(first + i, partial(_only_event, batch.slice(i, 1), first + i))
+                for i in range(batch.num_rows)
+            ]
 
 
-def _only_event(row: pa.RecordBatch) -> Event:
-    return events_from_arrow(row)[0]
+def _events(batch: pa.RecordBatch, first: int) -> list[Event]:
+    return events_from_arrow(_with_ids(batch, first))
+
+
+def _only_event(row: pa.RecordBatch, number: int) -> Event:
+    return _events(row, number)[0]
 
 
 def _with_ids(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
     """The same batch with a text column of event ids; a row without one gets its number."""
     column = next((name for name in _ID_COLUMNS if name in batch.schema.names), None)
-    held = [None] * batch.num_rows if column is None else batch.column(column).to_pylist()
+    held = [None] * batch.num_rows if column is None else objects_of(batch.column(column))
     ids = [str(n) if id is None else str(id) for n, id in enumerate(held, first)]
     kept = [name for name in batch.schema.names if name != column]
     columns = [*(batch.column(name) for name in kept), pa.array(ids, pa.string())]
@@ -259,10 +268,16 @@ def _with_ids(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
 def _parquet_subscriptions(path: str) -> Iterator[list[Reading[Subscription]]]:
     for first, batch in _parquet_batches(path):
         yield [
-            _read(place, partial(Subscription.from_json, _present(row)))
-            for place, row in enumerate(batch.to_pylist(), first)
+            _read(first + i, partial(_only_subscription, batch.slice(i, 1)))
+            for i in range(batch.num_rows)
         ]
 
 
-def _present(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: held for name, held in row.items() if held is not None}
+def _only_subscription(row: pa.RecordBatch) -> Subscription:
+    return Subscription.from_json(_present(row))
+
+
+def _present(row: pa.RecordBatch) -> dict[str, Any]:
+    """What the only row of a batch holds."""
+    held = {name: objects_of(row.column(name))[0] for name in row.schema.names}
+    return {name: one for name, one in held.items() if one is not None}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription
+from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription, quoted
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
 from tamis.index.batch import match_matrix
@@ -227,7 +227,9 @@ class Index:
         names = list(attributes)
         is_named = all(isinstance(name, str) and name for name in names)
         if isinstance(attributes, str) or not is_named or len(set(names)) < len(names):
-            raise InvalidSubscription(f"{attributes!r} is not a list of different attribute names")
+            raise InvalidSubscription(
+                f"{quoted(attributes)} is not a list of different attribute names"
+            )
         boxes = check_boxes(len(names), low, high, ids, low_open, high_open, priority)
         columns = Columns()
         for name in names:
@@ -264,7 +266,7 @@ class Index:
     def _check_new(self, id: str, others: Collection[str] = ()) -> None:
         if id in others or id in self:
             raise DuplicateSubscription(
-                f"the id {id!r} is taken; use update() to change a subscription"
+                f"the id {quoted(id)} is taken; use update() to change a subscription"
             )
 
     def _prepare(self, subscription: Subscription) -> Prepared:
@@ -322,7 +324,7 @@ class Index:
     def _living_row(self, id: str) -> int:
         row = self._ids.number_of(id)
         if row < 0 or not self._engine.is_alive(row):
-            raise UnknownSubscription(f"no subscription {id!r} in the index")
+            raise UnknownSubscription(f"no subscription {quoted(id)} in the index")
         return row
 
     def _match(
@@ -397,7 +399,7 @@ def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subs
         return given
     absent = {"id", "filter"} - set(given.schema.names)
     if absent:
-        raise InvalidSubscription(f"the table has no column {sorted(absent)[0]!r}")
+        raise InvalidSubscription(f"the table has no column {quoted(sorted(absent)[0])}")
     return (
         Subscription.from_json({name: held for name, held in row.items() if held is not None})
         for row in given.to_pylist()

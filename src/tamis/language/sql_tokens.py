@@ -14,7 +14,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from tamis.errors import FilterSyntaxError, FilterTooComplex
+from tamis.errors import FilterSyntaxError, FilterTooComplex, quoted
 from tamis.language.tree import MAX_DEPTH
 
 DIALECT = Postgres()
@@ -59,7 +59,7 @@ def tokenise(text: str) -> tuple[list[Token], int]:
         tokens = DIALECT.tokenize(text)
     except TokenError:
         offset = _unclosed(text)
-        _fail(text, f"this {text[offset : offset + 1]!r} is never closed", offset)
+        _fail(text, f"this {quoted(text[offset : offset + 1])} is never closed", offset)
     if not tokens:
         _fail(text, "the filter is empty; write TRUE to accept every event", 0)
     _check_gaps(text, tokens)
@@ -71,10 +71,10 @@ def tokenise(text: str) -> tuple[list[Token], int]:
         if (before == "+" and not _is_signed(token, word)) or (
             word == "NULL" and before == "NOT" and before_that != "IS"
         ):
-            _fail(text, f"unexpected {raw!r} after {before!r}", token.start)
+            _fail(text, f"unexpected {quoted(raw)} after {quoted(before)}", token.start)
         before_that, before = before, word
     if before in _BEFORE_OPERAND:
-        _fail(text, f"something is missing after {raw!r}", tokens[-1].start)
+        _fail(text, f"something is missing after {quoted(raw)}", tokens[-1].start)
     return tokens, _check_nesting(tokens)
 
 
@@ -90,11 +90,11 @@ def _check_token(text: str, token: Token, raw: str, before: str, word: str) -> N
         return
     known = raw in _PUNCTUATION or raw[0] == "_" or raw[0].isalpha() or raw[0].isdigit()
     if not known or word in _NOT_OURS or (word == "UNKNOWN" and before in ("IS", "NOT")):
-        _fail(text, f"{raw[:30]!r} is not part of the filter language", token.start)
+        _fail(text, f"{quoted(raw)} is not part of the filter language", token.start)
     if before in _BEFORE_OPERAND and word in _INFIX:
-        _fail(text, f"something is missing before {raw!r}", token.start)
+        _fail(text, f"something is missing before {quoted(raw)}", token.start)
     if (word == "," and before in _BEFORE_OPERAND) or (word == ")" and before in _BEFORE_CLOSING):
-        _fail(text, f"something is missing before {raw!r}", token.start)
+        _fail(text, f"something is missing before {quoted(raw)}", token.start)
 
 
 def _check_gaps(text: str, tokens: list[Token]) -> None:
@@ -104,7 +104,7 @@ def _check_gaps(text: str, tokens: list[Token]) -> None:
         left = _COMMENT.sub("", text[end:start]).split()
         if left:
             offset = text.find(left[0], end)
-            _fail(text, f"{left[0][:30]!r} is not part of the filter language", offset)
+            _fail(text, f"{quoted(left[0])} is not part of the filter language", offset)
         end = following
 
 
