@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tamis import Event
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, InvalidEvent
 from tamis.language import col, from_json, parse_filter, parse_query, parse_sql
 from tamis.language.json import parse_json_text
+from tamis.language.sql_tokens import RESERVED
 from tamis.language.tree import Near
 
 # In each text the ⟦ marks where the caret must stand; it is taken out before parsing.
@@ -83,12 +86,53 @@ def test_place_of_a_mistake(marked: str, words: str) -> None:
         ("a = 1 {# hidden #} AND b = 2", 1, 7),
         ("x IN (1, 2, )", 1, 13),
         ("", 1, 1),
+        ("x = 'it''s", 1, 5),
+        ("x = 'a'' -- b", 1, 5),
+        ('x = \'a\' AND y = "b""c', 1, 17),
+        ("x = $$abc", 1, 5),
+        ("x = $tag$abc$$", 1, 5),
+        ("-- it's\nx = 'a", 2, 5),
     ],
 )
 def test_place_of_what_is_not_closed(text: str, line: int, column: int) -> None:
     with pytest.raises(FilterSyntaxError) as caught:
         parse_sql(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "range", "lock", "show", "all", "from", "array", "map", "struct", "object", "any", "call",
+        "rlike", "glob", "join", "union", "fetch", "only", "if", "interval", "date", "timestamp",
+        "time", "with", "as", "row", "values", "set", "desc", "order", "group", "limit", "table",
+        "where", "user", "execute", "rename", "exists", "xor", "prior", "first",
+    ],
+)  # fmt: skip
+def test_plain_words_are_names(word: str) -> None:
+    square = "'POLYGON ((0 0, 1 0, 1 1, 0 0))'"
+    for name in (word, word.upper(), f"{word}.{word}", f"a.{word}"):
+        both = parse_sql(f"{name} < 3 AND NOT {name}")
+        assert both == (col(name) < 3) & ~col(name).is_true()
+        assert parse_sql(f"5 >= {name}") == (col(name) <= 5)
+        assert parse_sql(f"{name} IN (1, 2)") == col(name).is_in(1, 2)
+        assert parse_sql(f"({name}) IS NULL") == col(name).is_null()
+        assert parse_sql(f"within({name}, {square})").attribute == name  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("word", sorted(RESERVED - {"NOT", "NULL", "TRUE", "FALSE", "AND", "OR"}))
+def test_reserved_words_are_names_in_double_quotes(word: str) -> None:
+    for text in (f"x = 1 AND {word} > 5", f"x = 1 AND {word.lower()} IN (1)"):
+        with pytest.raises(FilterSyntaxError, match=r"reserved; .* double quotes") as caught:
+            parse_sql(text)
+        assert caught.value.column == 11
+    assert parse_sql(f'"{word}" > 5') == (col(word) > 5)
+
+
+def test_reserved_words_are_those_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs/filter-language.md").read_text()
+    (listed,) = re.findall(r"reserved words are (.*?)\. ", page, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", listed)) == RESERVED
 
 
 def test_message_shows_line_and_caret() -> None:
@@ -301,6 +345,11 @@ def test_too_complex_says_size_and_cap() -> None:
         ('{"not": {"or": [true,\n\n  {"attribute": "x", "op": "<", "value": "a"}]}}', 3, 3),
         ('{"or": [ ]}', 1, 8),
         ('{"or": [true, 5]}', 1, 15),
+        ('{"not": {"attribute": "x", "op": "=",\n "value": 1,\n  "value": 2}}', 3, 3),
+        ('{"and": [{"attribute": "a", "op": "="}, true],\n"and": []}', 2, 1),
+        ('{"attribute": "{\\"", "op": "=",\n "value": 1e999}', 2, 11),
+        ('{"attribute": "x", "op": "=",\n "value": ' + "9" * 5000 + "}", 2, 11),
+        ('{"attribute": "1e999",\n "op": "in", "values": [-1e999]}', 2, 25),
         ('{"attribute": 5, "op": "="}', 1, 1),
         ('{"attribute": "x", "op": "=", "value": 1, "extra": {"a": [1, "}"]}}', 1, 1),
     ],

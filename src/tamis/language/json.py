@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, TamisError, quoted
-from tamis.language.json_places import offset_of
+from tamis.language.json_places import fault_in, offset_of
 from tamis.language.tree import (
     FALSE,
     MAX_DEPTH,
@@ -53,8 +53,9 @@ def parse_json_text(text: str) -> Filter:
         raise FilterSyntaxError(error.problem, text=text, offset=offset, path=error.path) from None
     except FilterError:
         raise
-    except ValueError as error:  # a repeated key, a number that is too large
-        raise FilterSyntaxError(f"not a filter: {error}", text=text, offset=0) from None
+    except ValueError:  # a repeated key, a number that is too large
+        offset, problem = fault_in(text)
+        raise FilterSyntaxError(f"not a filter: {problem}", text=text, offset=offset) from None
 
 
 def from_json(raw: Any) -> Filter:

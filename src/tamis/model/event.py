@@ -32,6 +32,7 @@ _CLOUD_FRAME = frozenset(
     {"specversion", "id", "time", "data", "data_base64", "datacontenttype", "dataschema"}
 )
 
+_FINER = re.compile(r"(?<=\.\d{6})\d+", re.ASCII)
 _CLOUD_NAME = re.compile(r"[a-z0-9]+", re.ASCII)
 
 
@@ -144,7 +145,7 @@ class Event:
 
         The attributes are those of ``data``; the context attributes that a filter can use
         (type, source, subject, extensions) are there as ``ce.type`` and so on. ``data_base64``
-        is the payload.
+        is the payload. Digits of the time beyond microseconds are dropped.
         """
         if not str(raw.get("specversion", "")).startswith("1."):
             raise InvalidEvent(f"CloudEvents {quoted(raw.get('specversion'))} is not 1.x")
@@ -268,7 +269,8 @@ def moment(raw: Any, name: str) -> datetime | None:
     """The instant that a datetime or a text stands for; None for None."""
     if isinstance(raw, date):
         return as_timestamp(raw)
-    spelt = parse_timestamp(raw) if isinstance(raw, str) else None
+    # Publishers write nanoseconds; an event keeps microseconds.
+    spelt = parse_timestamp(_FINER.sub("", raw)) if isinstance(raw, str) else None
     if spelt is None and raw is not None:
         raise InvalidValue(f"{name} {quoted(raw)} is not a timestamp such as 2026-01-31T12:00:00Z")
     return spelt
