@@ -129,19 +129,19 @@ def _decode(line: bytes) -> str:
 
 def _lines(path: str) -> Iterator[list[tuple[int, bytes]]]:
     """The lines that are not blank, numbered from 1, as they arrive."""
-    with _opened(path) as stream:
+    with opened(path) as stream:
         number, rest = 0, b""
         while data := stream.read1(_READ_BYTES):
             lines = (rest + data).split(b"\n")
             rest = lines.pop()
-            if len(rest) > MAX_LINE_BYTES:
-                raise BadInput(
-                    f"{label_of(path)}, line {number + len(lines) + 1} is longer than "
-                    f"{MAX_LINE_BYTES:,} bytes; expected a JSON object a line"
-                )
             for start in range(0, len(lines), CHUNK):
                 yield _numbered(lines[start : start + CHUNK], number + start + 1)
             number += len(lines)
+            if len(rest) > MAX_LINE_BYTES:
+                raise BadInput(
+                    f"{label_of(path)}, line {number + 1} is longer than {MAX_LINE_BYTES:,} bytes; "
+                    "expected a JSON object a line"
+                )
         if rest:
             yield _numbered([rest], number + 1)
 
@@ -153,8 +153,11 @@ def _numbered(lines: list[bytes], first: int) -> list[tuple[int, bytes]]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[io.BufferedReader]:
+def opened(path: str) -> Iterator[io.BufferedReader]:
+    """A file, or stdin, as bytes."""
     if path == STDIN:
+        if sys.stdin is None:
+            raise BadInput("stdin is closed; give a file or a pipe")
         yield sys.stdin.buffer  # type: ignore[misc]  # a BufferedReader it is
         return
     with Path(path).open("rb") as stream:
@@ -165,7 +168,8 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
 
 
 def _csv_events(path: str) -> Iterator[list[Reading[Event]]]:
-    with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+    # Bytes that are not UTF-8 become surrogates, which are found row by row.
+    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
         rows = _csv_rows(stream, path)
         while chunk := list(islice(rows, CHUNK)):
             yield [
@@ -179,40 +183,42 @@ def _csv_events(path: str) -> Iterator[list[Reading[Event]]]:
 def _csv_rows(stream: IO[str], path: str) -> Iterator[tuple[int, dict[str, str] | BadInput]]:
     """Each row with its line; an empty cell is left out. Numbers stay text."""
     reader = csv.reader(stream, strict=True)
-    try:
-        header = next(reader, None)
-        if header is None:
-            return
-        _check_header(header, path)
-        while True:
-            row = _next_row(reader)
-            if row is None:
-                return
-            if isinstance(row, BadInput):
-                yield reader.line_num, row
-            elif len(row) not in (0, len(header)):
-                cells = f"{len(row)} cells in a table of {len(header)} columns"
-                yield reader.line_num, BadInput(cells)
-            elif row:
-                yield reader.line_num, {n: c for n, c in zip(header, row, strict=True) if c}
-    except UnicodeDecodeError as error:
-        where = f"after line {reader.line_num}"
-        raise BadInput(f"{path} is not UTF-8: {error.reason} {where}") from None
+    header = _next_row(reader)
+    if header is None:
+        return
+    names = _check_header(header, path)
+    while (row := _next_row(reader)) is not None:
+        if isinstance(row, BadInput):
+            yield reader.line_num, row
+        elif len(row) not in (0, len(names)):
+            cells = f"{len(row)} cells in a table of {len(names)} columns"
+            yield reader.line_num, BadInput(cells)
+        elif row:
+            yield reader.line_num, {n: c for n, c in zip(names, row, strict=True) if c}
 
 
 def _next_row(reader: Iterator[list[str]]) -> list[str] | BadInput | None:
     try:
-        return next(reader, None)
+        row = next(reader, None)
     except csv.Error as error:
         return BadInput(f"not CSV: {error}")
+    for number, cell in enumerate(row or (), 1):
+        try:
+            cell.encode()
+        except UnicodeEncodeError:
+            return BadInput(f"not UTF-8 in cell {number}")
+    return row
 
 
-def _check_header(header: list[str], path: str) -> None:
+def _check_header(header: list[str] | BadInput, path: str) -> list[str]:
+    if isinstance(header, BadInput):
+        raise BadInput(f"{path}, line 1: {header}")
     for name in header:
         if not name:
             raise BadInput(f"{path}, line 1: a column has no name")
         if header.count(name) > 1:
             raise BadInput(f"{path}, line 1: two columns are named {quoted(name)}")
+    return header
 
 
 def _event_of_row(row: dict[str, Any], line: int) -> Event:

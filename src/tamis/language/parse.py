@@ -49,5 +49,5 @@ def parse_filter(given: str | Filter | Mapping[str, Any] | bool, spelling: str =
         return parse_sql(given)
     except FilterSyntaxError as error:
         if "&" in given:
-            error.add_note('if this is HTTP query notation, give spelling="query"')
+            error.add_note('if this is HTTP query notation, read it with spelling="query"')
         raise
