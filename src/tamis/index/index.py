@@ -31,6 +31,7 @@ from tamis.index.statistics import Observer, describe
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.model import Schema, Subscription, attributes_of_batch
+from tamis.model.subscription import subscriptions_from_arrow
 from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one
@@ -197,9 +198,13 @@ class Index:
         snapshot.write(Path(path), self._parts(), self.schema)
 
     @classmethod
-    def open(cls, path: str | Path) -> Index:
-        """Open an index that was saved."""
-        parts, schema = snapshot.read(Path(path))
+    def open(cls, path: str | Path, *, verify: bool = False) -> Index:
+        """Open an index that was saved.
+
+        Its files are mapped, not read, so that this takes no time. ``verify`` reads them and
+        compares their checksums first: a damaged array may otherwise give wrong matches, or crash.
+        """
+        parts, schema = snapshot.read(Path(path), verify)
         return cls._of(parts, schema)
 
     # -- bulk
@@ -322,7 +327,7 @@ class Index:
         return self._archive.subscription(row, self._ids.text_of(row), priority)
 
     def _living_row(self, id: str) -> int:
-        row = self._ids.number_of(id)
+        row = self._ids.number_of(id) if isinstance(id, str) else -1
         if row < 0 or not self._engine.is_alive(row):
             raise UnknownSubscription(f"no subscription {quoted(id)} in the index")
         return row
@@ -392,15 +397,9 @@ class Index:
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:
-    if not isinstance(given, pa.Table | pa.RecordBatch):
-        if not isinstance(given, Iterable):
-            what = type(given).__name__
-            raise InvalidSubscription(f"{what} is not many; give an iterable or an Arrow table")
-        return given
-    absent = {"id", "filter"} - set(given.schema.names)
-    if absent:
-        raise InvalidSubscription(f"the table has no column {quoted(sorted(absent)[0])}")
-    return (
-        Subscription.from_json({name: held for name, held in row.items() if held is not None})
-        for row in given.to_pylist()
-    )
+    if isinstance(given, pa.Table | pa.RecordBatch):
+        return subscriptions_from_arrow(given)
+    if not isinstance(given, Iterable):
+        what = type(given).__name__
+        raise InvalidSubscription(f"{what} is not many; give an iterable or an Arrow table")
+    return given

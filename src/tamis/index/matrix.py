@@ -56,9 +56,11 @@ def is_in_domains(matrix: Matrix, columns: Columns, schema: Schema) -> bool:
             for border in (domain.low, domain.high)
         )
         held = matrix[:, column]
-        if low is not None and bool((held < low).any()):
+        is_below = np.less_equal if domain.low_open else np.less
+        is_above = np.greater_equal if domain.high_open else np.greater
+        if low is not None and bool(is_below(held, low).any()):
             return False
-        if high is not None and bool((held > high).any()):
+        if high is not None and bool(is_above(held, high).any()):
             return False
     return True
 

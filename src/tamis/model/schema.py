@@ -33,6 +33,8 @@ from tamis.values import (
 )
 from tamis.values.coverage import as_bound
 
+_KEYS = ("kind", "single", "low", "high", "ends")
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
@@ -46,10 +48,10 @@ class Attribute:
     def from_json(cls, name: str, raw: Any) -> Attribute:
         """Read ``"number"``, or ``{"kind": "number", "single": true, "low": 0, "high": 100}``."""
         held: Any = {"kind": raw} if isinstance(raw, str) else raw
-        if not isinstance(held, Mapping) or not set(held) <= {"kind", "single", "low", "high"}:
+        if not isinstance(held, Mapping) or not set(held) <= set(_KEYS):
             raise InvalidSchema(
-                f"attribute {quoted(name)}: {quoted(raw)} is not a kind or an object of kind, "
-                "single, low, high"
+                f"attribute {quoted(name)}: {quoted(raw)} is not a kind or an object of "
+                f"{', '.join(_KEYS)}"
             )
         kinds = [kind.value for kind in Kind]
         if held.get("kind") not in kinds:
@@ -63,7 +65,7 @@ class Attribute:
                 f"attribute {quoted(name)}: single {quoted(is_single)} is not true or false"
             )
         kind = Kind(held["kind"])
-        return cls(kind, is_single, _domain(name, kind, held.get("low"), held.get("high")))
+        return cls(kind, is_single, _domain(name, kind, held))
 
 
 class Schema:
@@ -140,14 +142,19 @@ class Schema:
                 for side in ("low", "high"):
                     border = getattr(attribute.domain, side)
                     made[name][side] = None if border is None else value_to_json(border)
+                if attribute.domain.ends != "[]":
+                    made[name]["ends"] = attribute.domain.ends
         return made
 
 
-def _domain(name: str, kind: Kind, low: Any, high: Any) -> Range | None:
+def _domain(name: str, kind: Kind, held: Mapping[str, Any]) -> Range | None:
+    low, high, ends = held.get("low"), held.get("high"), held.get("ends", "[]")
     if low is None and high is None:
+        if "ends" in held:
+            raise InvalidSchema(f"attribute {quoted(name)}: ends without low and high")
         return None
     try:
-        domain = Range(value_from_json(low), value_from_json(high))  # type: ignore[arg-type]
+        domain = Range(value_from_json(low), value_from_json(high), ends)  # type: ignore[arg-type]
     except InvalidValue as error:
         raise InvalidSchema(f"attribute {quoted(name)}: {error}") from None
     if domain.is_empty:
@@ -204,7 +211,7 @@ def _meets(predicate: Predicate, domain: Range) -> bool:
 def _shown(domain: Range) -> str:
     low = "-∞" if domain.low is None else domain.low
     high = "∞" if domain.high is None else domain.high
-    return f"[{low}, {high}]"
+    return f"{domain.ends[0]}{low}, {high}{domain.ends[1]}"
 
 
 def _predicates(node: Filter) -> Iterator[Predicate]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.errors import InvalidSubscription, TamisError, quoted
+import pyarrow as pa
+
+from tamis.errors import InvalidSubscription, InvalidValue, TamisError, quoted
 from tamis.language import Filter, parse_filter, to_json
 from tamis.language.tree import Near, all_of
 from tamis.model.event import LOCATION, place_of
+from tamis.model.event_arrow import objects_of
 from tamis.values import Point, load_json
 
 DEFAULT_PRIORITY = 5
@@ -111,6 +114,22 @@ class Subscription:
             made["location"] = [self.location.lon, self.location.lat]
             made["radius_m"] = self.radius_m
         return made
+
+
+def subscriptions_from_arrow(table: pa.Table | pa.RecordBatch) -> Iterator[Subscription]:
+    """The subscriptions of a table (id, filter, priority, …); null is absent."""
+    names = table.schema.names
+    if absent := {"id", "filter"} - set(names):
+        raise InvalidSubscription(f"the table has no column {quoted(min(absent))}")
+    if len(set(names)) < len(names):
+        raise InvalidSubscription("the table has two columns of the same name")
+    try:
+        columns = [objects_of(table.column(name)) for name in names]
+    except InvalidValue as error:
+        raise InvalidSubscription(f"the table cannot be read: {error}") from None
+    for row in zip(*columns, strict=True):
+        held = {name: one for name, one in zip(names, row, strict=True) if one is not None}
+        yield Subscription.from_json(held)
 
 
 def check_id(id: object) -> None:
