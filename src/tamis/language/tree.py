@@ -317,7 +317,10 @@ def _check_attribute(name: object) -> None:
         raise FilterError(
             f"{quoted(name)} is not the name of an attribute; expected non-empty text"
         )
-    _check_literal(name)
+    try:
+        check_value(name)
+    except InvalidValue as error:
+        raise FilterError(str(error)) from None
 
 
 def point_of(lon: float, lat: float) -> Point:

@@ -16,6 +16,7 @@ from tamis.values.ranges import Range
 Attributes = dict[str, tuple[Value, ...]]
 
 _MAX_NESTING = 32
+_SEVERAL = (list, tuple, set, frozenset)
 
 
 class HasAttributes(Protocol):
@@ -76,8 +77,8 @@ def _flatten(raw: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[
 def _values_of(held: Any) -> tuple[Value, ...]:
     if isinstance(held, np.ndarray):
         held = list(held) if held.ndim else held.item()
-    is_interval = isinstance(held, pa.MonthDayNano)  # a tuple, yet one thing, and no value
-    if isinstance(held, list | tuple | set | frozenset) and not is_interval:
+    # Arrow's calendar interval is a tuple, yet one thing, and no value.
+    if isinstance(held, _SEVERAL) and not isinstance(held, pa.MonthDayNano):
         values = [v for v in map(_value_of, held) if v is not None]
         # The order of first appearance is kept; 1, 1.0 and True are told apart by type.
         return tuple(value for _, value in dict.fromkeys((type(v), v) for v in values))
