@@ -276,9 +276,9 @@ def test_cap_counts_the_predicates_of_the_conjunctions_too() -> None:
 
 
 def test_one_conjunction_may_be_of_any_length() -> None:
-    twice = [Equals(f"c{i}", value) for i in range(20_000) for value in (1, 2)]
+    twice = [Equals(f"c{i}", value) for i in range(17_000) for value in (1, 2)]
     (conjunction,) = normal_form(all_of(twice))
-    assert len(conjunction) == 40_000
+    assert len(conjunction) == 34_000
 
 
 def test_deepest_filter_reads_back_in_every_spelling() -> None:

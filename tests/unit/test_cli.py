@@ -567,17 +567,6 @@ def test_exit_codes_of_the_program(
     assert stderr.count("\n") == bool(said)
 
 
-def test_a_reader_who_leaves_explain_is_not_told_that_it_does_not_hold(
-    run: Callable[..., Any],
-) -> None:
-    with program("explain", "price < 5", "--event", '{"price": 1}') as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        running.stdout.close()
-        assert running.wait(30) == 141
-        assert running.stderr.read() == b""
-
-
 def test_an_interrupt_ends_with_130_and_leaves_no_file(run: Callable[..., Any]) -> None:
     with program(*MATCH, "-", "-o", "out.parquet") as running:
         assert running.stdin is not None
