@@ -17,10 +17,14 @@
     ├── PipelineError           a pipeline that cannot start or go on
     └── MissingExtra            an optional part that is not installed   (ImportError)
 
-A message says what was given, what was expected and what to do.
+A message says what was given, what was expected and what to do. What was given is ``quoted``,
+so that a message stays short whatever it was.
 """
 
 from __future__ import annotations
+
+import reprlib
+from typing import Any
 
 __all__ = [
     "DuplicateSubscription",
@@ -40,6 +44,38 @@ __all__ = [
     "TamisError",
     "UnknownSubscription",
 ]
+
+
+class _Repr(reprlib.Repr):
+    """``repr``, but of a bounded length and depth, and of every object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fillvalue = "…"
+        self.maxstring, self.maxother, self.maxlevel = 60, 160, 3
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write integers of thousands of digits.
+        return repr(x) if x.bit_length() < 200 else f"an integer of {x.bit_length()} bits"
+
+
+def quoted(given: object) -> str:
+    """What was given as it stands in a message: its repr, cut where that is long or deep.
+
+    >>> quoted("FORD"), quoted([1, [2, [3, [4]]]])
+    ("'FORD'", '[1, [2, [3, […]]]]')
+    >>> len(quoted("x" * 1_000_000)) <= 60
+    True
+    """
+    return _REPR.repr(given)
+
+
+def shortened(text: str, width: int = 160) -> str:
+    """A text as it stands in a message without quotes."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+_REPR = _Repr()
 
 
 class TamisError(Exception):
@@ -120,11 +156,13 @@ class FilterTooComplex(FilterError):
     """A filter that passes a limit; ``size`` is what it has, ``cap`` what is allowed."""
 
     def __init__(self, what: str, size: int, cap: int, advice: str) -> None:
-        self.size = size
-        self.cap = cap
-        # Python refuses to write integers of thousands of digits.
+        self.what, self.size, self.cap, self.advice = what, size, cap, advice
         shown = f"{size:,}" if size < 10**30 else f"about 10^{int(size.bit_length() * 0.30103)}"
         super().__init__(f"the filter has {shown} {what}, more than the {cap:,} allowed; {advice}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (self.what, self.size, self.cap, self.advice)
+        return type(self), given, self.__dict__
 
 
 class DuplicateSubscription(TamisError, ValueError):

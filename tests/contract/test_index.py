@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import tamis.errors as errors
-from tamis import Event, Index, MatchSet, Point, Schema, Subscription, col
-from tamis.model import events_to_arrow
+from tamis import Event, Index, MatchSet, Point, Range, Schema, Subscription, col
+from tamis.model import Attribute, Kind, events_to_arrow
 
 
 @pytest.fixture
@@ -99,6 +99,11 @@ def test_add_many_reads_an_arrow_table() -> None:
         (pa.table({"id": ["n1", "n2"], "filter": ["TRUE", None]}), errors.InvalidSubscription),
         (pa.table({"id": ["n1", None], "filter": ["TRUE"] * 2}), errors.InvalidSubscription),
         (pa.table({"id": ["n1"]}), errors.InvalidSubscription),
+        (pa.table([["n1"], ["a"], ["b"]], ["id", "filter", "filter"]), errors.InvalidSubscription),
+        (
+            pa.table({"id": ["n1"], "filter": pa.array([10**18]).cast(pa.timestamp("us"))}),
+            errors.InvalidSubscription,
+        ),
         (
             pa.table({"id": ["n1"], "filter": ["TRUE"], "priority": [10]}),
             errors.InvalidSubscription,
@@ -140,6 +145,18 @@ def test_unknown_ids_are_named(index: Index) -> None:
         with pytest.raises(errors.UnknownSubscription, match="nobody"):
             call()
     assert len(index) == 3
+
+
+def test_ids_that_nobody_can_have_are_unknown(index: Index, tmp_path: Path) -> None:
+    index.save(tmp_path / "i")
+    boxes = Index.from_boxes(["x"], [[0.0]], [[1.0]])
+    for one in (index, Index.open(tmp_path / "i"), boxes):
+        for id in ("\ud800", "9" * 5000, "", 5, None, [], b"s1"):
+            assert id not in one
+            for call in (one.remove, one.__getitem__):
+                with pytest.raises(errors.UnknownSubscription):
+                    call(id)  # type: ignore[arg-type]
+    assert "0" in boxes
 
 
 def test_a_failed_update_keeps_the_old_filter(index: Index) -> None:
@@ -240,6 +257,24 @@ def test_explain_says_what_match_says(index: Index) -> None:
 # -- schema
 
 
+def test_the_ends_of_a_domain_are_kept_and_enforced(tmp_path: Path) -> None:
+    index = Index(schema={"x": {"kind": "number", "low": 0, "high": 1, "ends": "()"}})
+    assert index.schema == Schema({"x": Attribute(Kind.NUMBER, True, Range(0, 1, "()"))})
+    index.add(Subscription("s", "x < 5"))
+    index.save(tmp_path / "i")
+    for one in (index, Index.open(tmp_path / "i")):
+        assert one.schema == index.schema
+        assert one.match({"x": 0.5}) == ["s"]
+        for x in (0, 1):
+            with pytest.raises(errors.SchemaViolation, match=r"outside \(0, 1\)"):
+                one.match({"x": x})
+            for n in (1, 20):
+                with pytest.raises(errors.SchemaViolation, match=r"outside \(0, 1\)"):
+                    one.match_batch({"x": np.array([0.5] * n + [x])})
+        with pytest.raises(errors.SchemaViolation, match=r"within \(0, 1\)"):
+            one.add(Subscription("t", "x = 0"))
+
+
 def test_a_schema_is_kept_and_enforced(tmp_path: Path) -> None:
     index = Index(schema={"price": "number", "tag": {"kind": "text", "single": False}})
     index.add(Subscription("s", "price > 1 AND price < 3"))
@@ -296,6 +331,73 @@ def test_what_is_no_snapshot_is_refused(index: Index, tmp_path: Path) -> None:
         manifest.write_text(text)
         with pytest.raises(errors.SnapshotError):
             Index.open(tmp_path / "i")
+
+
+def manifest_of(path: Path) -> dict[str, Any]:
+    held: dict[str, Any] = json.loads((path / "manifest.json").read_text())
+    return held
+
+
+def test_one_flipped_bit_of_any_array_is_found(index: Index, tmp_path: Path) -> None:
+    index.add_many([Subscription(f"n{i}", f"price < {i} OR NOT tag = 't{i}'") for i in range(50)])
+    index.save(tmp_path / "i")
+    assert Index.open(tmp_path / "i", verify=True).match(HUAWEI) == index.match(HUAWEI)
+    n_flipped = 0
+    for file in sorted((tmp_path / "i").glob("*.npy")):
+        content = file.read_bytes()
+        if len(content) <= 128:  # an array without elements
+            continue
+        damaged = bytearray(content)
+        damaged[128 + n_flipped % (len(content) - 128)] ^= 1 << n_flipped % 8
+        file.write_bytes(damaged)
+        with pytest.raises(errors.SnapshotError, match=f"{file.name} does not have the bytes"):
+            Index.open(tmp_path / "i", verify=True)
+        file.write_bytes(content)
+        n_flipped += 1
+    assert n_flipped > 10
+    assert Index.open(tmp_path / "i", verify=True).match(HUAWEI) == index.match(HUAWEI)
+
+
+def test_an_array_in_another_order_is_refused(tmp_path: Path) -> None:
+    Index.from_boxes(["x", "y"], [[0.0, 1.0]], [[1.0, 2.0]]).save(tmp_path / "i")
+    file = tmp_path / "i" / "base.0.bounds.bounds.npy"
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"'fortran_order': False", b"'fortran_order': True "))
+    assert file.read_bytes() != content
+    with pytest.raises(errors.SnapshotError, match="is not the array that was written"):
+        Index.open(tmp_path / "i")
+
+
+def test_a_changed_manifest_is_refused(index: Index, tmp_path: Path) -> None:
+    index.save(tmp_path / "i")
+    held = manifest_of(tmp_path / "i")
+    for key in held:
+        if key == "checksum":
+            continue
+        for change in ({}, {key: None}, {key: ["z"]}):
+            rest = {name: one for name, one in held.items() if name != key}
+            (tmp_path / "i" / "manifest.json").write_text(json.dumps({**rest, **change}))
+            with pytest.raises(errors.SnapshotError):
+                Index.open(tmp_path / "i")
+
+
+def test_a_snapshot_without_checksums_opens_but_cannot_be_verified(
+    index: Index, tmp_path: Path
+) -> None:
+    index.save(tmp_path / "i")
+    older = manifest_of(tmp_path / "i")
+    del older["checksum"], older["checksums"]
+    file = tmp_path / "i" / "manifest.json"
+    file.write_text(json.dumps(older))
+    assert Index.open(tmp_path / "i").match(HUAWEI) == index.match(HUAWEI)
+    with pytest.raises(errors.SnapshotError, match="no checksums; save it anew"):
+        Index.open(tmp_path / "i", verify=True)
+    for key in older:
+        for change in ({}, {key: ["z"]}):
+            rest = {name: one for name, one in older.items() if name != key}
+            file.write_text(json.dumps({**rest, **change}))
+            with pytest.raises(errors.SnapshotError):
+                Index.open(tmp_path / "i")
 
 
 @pytest.mark.parametrize("change", ["empty", "cut", "gone"])

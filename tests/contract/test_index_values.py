@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -140,3 +141,36 @@ def test_masked_and_flat_arrays() -> None:
 def test_integer_boxes_beyond_float64_are_refused() -> None:
     with pytest.raises(InvalidSubscription, match="not exact"):
         Index.from_boxes(["x"], [[FAR + 1]], [[FAR + 1]])
+
+
+@pytest.mark.parametrize(("n_pairs", "n_values"), [(10, 64), (6, 400)])
+def test_a_long_list_beside_disjunctions_is_not_multiplied_out(n_pairs: int, n_values: int) -> None:
+    pairs = [f"(a{i} OR b{i})" for i in range(n_pairs)]
+    text = " AND ".join([f"x IN ({', '.join(map(str, range(n_values)))})", *pairs])
+    index = Index()
+    index.add(Subscription("s", text))
+    assert index.stats()["n_slots"] == 2**n_pairs
+    event = {f"{'ab'[i % 2]}{i}": True for i in range(n_pairs)}
+    for x in (0, n_values - 1, n_values, "3", 0.5, [n_values, 1], None):
+        given = {**event, "x": x}
+        assert index.match(given) == (["s"] if evaluate(parse_filter(text), given) else [])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([10**18] * 10).cast(pa.timestamp("us")),
+        pa.array([0] * 10).cast(pa.timestamp("us", "Mars/Base")),
+        pa.array([10**8] * 10, pa.int32()).cast(pa.date32()),
+        pa.array([pa.MonthDayNano([1, 2, 3])] * 10),
+        pd.DataFrame({"x": [1, "a"] * 5}),
+    ],
+    ids=lambda column: str(getattr(column, "type", "frame")),
+)
+def test_a_column_that_cannot_be_read_is_refused(column: Any) -> None:
+    index = Index()
+    index.add(Subscription("s", "x = 3"))
+    is_frame = isinstance(column, pd.DataFrame)
+    for batch in [column] if is_frame else [{"x": column}, pa.table({"x": column})]:
+        with pytest.raises(InvalidEvent):
+            index.match_batch(batch)

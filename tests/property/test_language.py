@@ -262,6 +262,25 @@ def test_cap_is_exact(n: int) -> None:
         normal_form(node, cap=2**n - 1)
 
 
+def test_cap_counts_the_predicates_of_the_conjunctions_too() -> None:
+    plain = [Equals(f"c{i}", 1) for i in range(1_000)]
+    at_most = normal_form(exponential(10, *plain[:22]))
+    assert (len(at_most), sum(map(len, at_most))) == (1_024, 32_768)
+    start = time.thread_time()
+    for n in (23, 1_000):
+        with pytest.raises(FilterTooComplex, match=r"predicates .* 32,768") as caught:
+            normal_form(exponential(10, *plain[:n]))
+        assert (caught.value.size, caught.value.cap) == (1_024 * (10 + n), 32_768)
+    assert time.thread_time() - start < 1
+    assert len(normal_form(exponential(10, *plain[:23]), cap=1_100)) == 1_024
+
+
+def test_one_conjunction_may_be_of_any_length() -> None:
+    twice = [Equals(f"c{i}", value) for i in range(17_000) for value in (1, 2)]
+    (conjunction,) = normal_form(all_of(twice))
+    assert len(conjunction) == 34_000
+
+
 def test_deepest_filter_reads_back_in_every_spelling() -> None:
     node: Filter = Equals("x", Point(-1, -2))
     for level in range(MAX_DEPTH):

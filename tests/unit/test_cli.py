@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,7 @@ from typer.testing import CliRunner
 
 from tamis.bench.ads import generate_ads, generate_searches
 from tamis.cli.app import app
+from tamis.cli.terminal import run_app
 
 SUBSCRIPTIONS = [
     {"id": "s1", "filter": "brand = 'Huawei' AND price < 3300", "priority": 0},
@@ -124,10 +126,12 @@ def test_csv_numbers_stay_text_and_empty_cells_are_missing(run: Callable[..., An
         ('id,a\ne1,"x\n', "line 2", "not CSV"),
         ("a,a\n1,2\n", "line 1", "two columns are named 'a'"),
         ("a,\n1,2\n", "line 1", "no name"),
+        ("id,\udcff\n1,2\n", "line 1", "not UTF-8 in cell 2"),
+        ("id,a\n1,2\n1,\udcff\n", "line 3", "not UTF-8 in cell 2"),
     ],
 )
 def test_bad_csv(run: Callable[..., Any], text: str, place: str, said: str) -> None:
-    Path("events.csv").write_text(text)
+    Path("events.csv").write_text(text, errors="surrogateescape")
     done = run(*MATCH, "events.csv")
     assert done.exit_code == 2
     assert done.stderr.startswith(f"error: events.csv, {place}")
@@ -135,10 +139,10 @@ def test_bad_csv(run: Callable[..., Any], text: str, place: str, said: str) -> N
 
 
 def test_csv_goes_on_after_a_bad_row(run: Callable[..., Any]) -> None:
-    Path("events.csv").write_text('id,price\ne1,"x"y\ne2\ne3,4\n')
+    Path("events.csv").write_bytes(b'id,price\ne1,"x"y\ne2\ne5,\xff\ne3,4\n')
     done = run(*MATCH, "events.csv", "--skip-bad")
     assert rows(done.stdout) == [("e3", "s2", 7)]
-    assert done.stderr.count("skipped: events.csv") == 2
+    assert done.stderr.count("skipped: events.csv") == 3
 
 
 def test_parquet_events_and_subscriptions(run: Callable[..., Any]) -> None:
@@ -167,6 +171,38 @@ def test_a_bad_row_of_parquet_is_named(run: Callable[..., Any]) -> None:
     assert "events.parquet, row 2: " in done.stderr
     done = run(*MATCH, "events.parquet", "--skip-bad")
     assert {row[0] for row in rows(done.stdout)} == {"1", "3"}
+
+
+def test_moments_no_timestamp_can_be_are_bad_rows_of_parquet(run: Callable[..., Any]) -> None:
+    moments = pa.array([0, 10**18, 1]).cast(pa.timestamp("us"))
+    for table in ({"id": [1, 2, 3], "t": moments}, {"event_id": moments}):
+        pq.write_table(pa.table({**table, "price": [1, 1, 1]}), "events.parquet")
+        done = run(*MATCH, "events.parquet")
+        assert done.exit_code == 2
+        assert done.stderr.startswith("error: events.parquet, row 2: ")
+        assert "outside the years 1 to 9999" in done.stderr
+        done = run(*MATCH, "events.parquet", "--skip-bad")
+        assert (done.exit_code, len(rows(done.stdout))) == (0, 2)
+    pq.write_table(pa.table({"id": ["s", "t", "u"], "filter": ["price < 5"] * 3, "x": moments}),
+                   "subs.parquet")  # fmt: skip
+    done = run("match", "-s", "subs.parquet", "-e", "events.jsonl")
+    assert done.exit_code == 2
+    assert "subs.parquet, row 1: " in done.stderr
+    event = ("--event", '{"price": 3}')
+    done = run("explain", "--subscriptions", "subs.parquet", "--id", "u", *event)
+    assert done.exit_code == 2
+    assert "subs.parquet, row 2: " in done.stderr
+
+
+def test_parquet_subscriptions_have_a_location_as_events_do(run: Callable[..., Any]) -> None:
+    place = pa.array([{"lon": 1.0, "lat": 2.0}, None])
+    table = {"id": ["near", "any"], "filter": ["TRUE", "TRUE"], "location": place,
+             "radius_m": [5.0, None]}  # fmt: skip
+    pq.write_table(pa.table(table), "subs.parquet")
+    points = pa.array([{"lon": 1.0, "lat": 2.0}, {"lon": 3.0, "lat": 2.0}])
+    pq.write_table(pa.table({"id": ["a", "b"], "location": points}), "events.parquet")
+    done = run("match", "-s", "subs.parquet", "-e", "events.parquet")
+    assert {row[:2] for row in rows(done.stdout)} == {("a", "near"), ("a", "any"), ("b", "any")}
 
 
 def test_more_events_than_one_chunk(run: Callable[..., Any]) -> None:
@@ -280,6 +316,9 @@ def test_an_endless_line_is_refused(
         (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "./events.jsonl"), "is read by this run"),
         (("-s", "subs.jsonl", "-e", "events.jsonl", "--rejects", "subs.jsonl"), "is read by"),
         (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "x", "--rejects", "x"), "the same file"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "x", "--rejects", "link"), "the same"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "x", "--rejects", "a/../x"), "the same"),
+        (("-s", "subs.jsonl", "-e", "events.jsonl", "-o", "a.parquet"), "a.parquet: is a dir"),
         (("-s", "subs.jsonl", "-e", "text.parquet"), "cannot be read as Parquet"),
     ],
 )
@@ -287,6 +326,10 @@ def test_what_cannot_be_used_is_said(
     run: Callable[..., Any], args: tuple[str, ...], said: str
 ) -> None:
     Path("text.parquet").write_text("this is text")
+    Path("subs.csv").touch()
+    Path("a").mkdir()
+    Path("a.parquet").mkdir()
+    Path("link").symlink_to("x")
     before = Path("events.jsonl").read_text()
     done = run("match", *args)
     assert done.exit_code == 2
@@ -294,6 +337,23 @@ def test_what_cannot_be_used_is_said(
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert Path("events.jsonl").read_text() == before
+
+
+def test_a_missing_file_leaves_the_output_as_it_was(run: Callable[..., Any]) -> None:
+    Path("out.jsonl").write_text("old")
+    done = run(*MATCH, "nothing.jsonl", "-o", "out.jsonl")
+    assert (done.exit_code, Path("out.jsonl").read_text()) == (2, "old")
+
+
+def test_what_comes_before_a_bad_line_is_answered(run: Callable[..., Any]) -> None:
+    Path("events.jsonl").write_text('{"id": "a", "price": 1}\n{"id":\n{"id": "c", "price": 1}\n')
+    done = run(*MATCH, "events.jsonl")
+    assert done.exit_code == 2
+    assert "events.jsonl, line 2: " in done.stderr
+    assert [row[0] for row in rows(done.stdout)] == ["a"]
+    Path("events.jsonl").write_bytes(b'{"id": "a", "price": 1}\n' + b" " * (17 * 2**20))
+    done = run(*MATCH, "events.jsonl")
+    assert (done.exit_code, [row[0] for row in rows(done.stdout)]) == (2, ["a"])
 
 
 def test_a_run_that_fails_leaves_no_parquet(run: Callable[..., Any]) -> None:
@@ -335,7 +395,21 @@ def test_explain_query_notation(run: Callable[..., Any]) -> None:
     assert run(*args, "--spelling", "query").exit_code == 0
     done = run(*args)
     assert done.exit_code == 2
-    assert 'spelling="query"' in done.stderr
+    assert done.stderr.endswith("(if this is HTTP query notation, give --spelling query)\n")
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_text_of_an_event_does_not_steer_the_terminal(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    if is_terminal:
+        monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    event = json.dumps({"price": "\x1b[2Jred\n\x07é"})
+    done = run("explain", "price < 5", "--event", event)
+    assert r"price = '\x1b[2Jred\n\x07é' is not < 5" in done.stdout
+    assert "\x1b[2J" not in done.stdout
+    done = run("explain", "\x1b[2J", "--event", event)
+    assert "\x1b[2J" not in done.stderr
 
 
 def test_explain_asks_that_the_subscription_is_near(run: Callable[..., Any]) -> None:
@@ -438,6 +512,59 @@ def test_a_reader_that_leaves_ends_the_run_quietly(run: Callable[..., Any]) -> N
         running.stdout.close()
         assert running.stderr.read() == b""
         assert running.wait(30) == 141
+
+
+# How the shell may leave stdin and stdout, a command, its exit code, and what is said.
+STREAMS = [
+    ("| true", "tamis explain 'price < 5' -e '{\"price\": 1}'", 141, ""),
+    ("| true", "tamis explain 'price < 5' -e '{\"price\": 1}' --json", 141, ""),
+    ("| true", "tamis match --help", 141, ""),
+    ("| true", "tamis match -s subs.jsonl -e events.jsonl", 141, ""),
+    ("> /dev/full", "tamis --help", 2, "error: No space left on device\n"),
+    ("> /dev/full", "tamis explain price -e '{}'", 2, "error: No space left on device\n"),
+    (
+        "> /dev/full",
+        "tamis match -s subs.jsonl -e events.jsonl",
+        2,
+        "error: No space left on device",
+    ),
+    (">&-", "tamis explain price -e '{}'", 2, "error: stdout is closed"),
+    (">&-", "tamis match -s subs.jsonl -e events.jsonl", 2, "error: stdout is closed"),
+    (">&-", "tamis match -s subs.jsonl -e events.jsonl -o out.jsonl", 0, ""),
+    ("<&-", "tamis explain price -e @-", 2, "error: stdin is closed"),
+    ("<&-", "tamis match -s subs.jsonl -e -", 2, "error: stdin is closed"),
+    ("", "tamis match --nope", 2, "error: No such option: --nope (see tamis match --help)\n"),
+    ("", "tamis match -s subs.jsonl", 2, "error: Missing option '--events' / '-e'. (see "),
+    ("", "tamis frobnicate", 2, "error: No such command 'frobnicate'. (see tamis --help)\n"),
+    ("", "tamis demo --seconds 0", 2, "error: Invalid value for '--seconds': "),
+]
+
+
+def open_unwritable(is_full: bool) -> IO[str]:
+    """A full device, or a pipe that nobody reads."""
+    if is_full:
+        return Path("/dev/full").open("w")
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w")
+
+
+@pytest.mark.parametrize(("streams", "command", "code", "said"), STREAMS)
+def test_exit_codes_of_the_program(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    streams: str, command: str, code: int, said: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("sys.argv", shlex.split(command))
+    with ExitStack() as stack:
+        if streams in (">&-", "<&-"):
+            monkeypatch.setattr("sys.stdout" if streams == ">&-" else "sys.stdin", None)
+        elif streams:
+            stdout = open_unwritable(is_full=streams == "> /dev/full")
+            monkeypatch.setattr("sys.stdout", stack.enter_context(stdout))
+        assert run_app(app) == code
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(said)
+    assert stderr.count("\n") == bool(said)
 
 
 def test_an_interrupt_ends_with_130_and_leaves_no_file(run: Callable[..., Any]) -> None:

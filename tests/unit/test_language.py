@@ -213,6 +213,13 @@ def test_literals_are_filters() -> None:
         ("x IS NOT NULL", {"x": False}, "x = FALSE is present"),
         ("distance(p, 0, 0) < 5", {"p": Point(0, 1)},
          "p = point(0.0, 1.0) is 111195.1 m away, not < 5.0 m from (0.0, 0.0)"),
+        ("distance(p, 0, 0) < 5", {"p": [Point(1, 1), Point(0.0005, 0)]},
+         "none of p = {point(1.0, 1.0), point(0.0005, 0.0)} is < 5.0 m from (0.0, 0.0)"),
+        ("x = 'IS NOT NULL'", {"x": "IS NOT NULL"}, "x = 'IS NOT NULL' is = 'IS NOT NULL'"),
+        ("x LIKE 'IS NOT NULL%'", {"x": 1}, "x = 1 is not LIKE 'IS NOT NULL%'"),
+        ("x IN ('IS NOT NULL', 'a')", {"x": 1}, "x = 1 is not IN ('IS NOT NULL', 'a')"),
+        ("box(within, 0, 0, 1, 1)", {"within": 1},
+         'within = 1 is not in box(within, 0.0, 0.0, 1.0, 1.0)'),
         ("TRUE", {}, "TRUE accepts everything"),
         ("FALSE", {}, "FALSE accepts nothing"),
         ("a OR b", {}, "none of 2 holds"),
@@ -223,6 +230,20 @@ def test_reasons(text: str, event: dict[str, Any], reason: str) -> None:
     explanation = explain(parse_sql(text), event)
     assert explanation.reason == reason
     assert explanation.held is evaluate(parse_sql(text), event)
+
+
+@pytest.mark.parametrize(
+    ("text", "metres", "shown"),
+    [
+        ("distance(p, 0, 0) <= 5", 5.04, "5.0400036"),
+        ("distance(p, 0, 0) < 5", 4.96, "4.9600035"),
+        ("distance(p, 0, 0) < 5", 4.94, "4.9 m"),
+        ("distance(p, 0, 0) <= 5", 4.96, "5.0 m"),
+    ],
+)
+def test_a_distance_is_not_rounded_over_what_is_asked(text: str, metres: float, shown: str) -> None:
+    reason = explain(parse_sql(text), {"p": Point(metres / 111195, 0)}).reason
+    assert f" is {shown}" in reason
 
 
 def test_parse_filter_takes_every_spelling() -> None:

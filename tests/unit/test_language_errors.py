@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex
-from tamis.language import from_json, parse_filter, parse_query, parse_sql
+from tamis import Event
+from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, InvalidEvent
+from tamis.language import col, from_json, parse_filter, parse_query, parse_sql
 from tamis.language.json import parse_json_text
+from tamis.language.sql_tokens import RESERVED
+from tamis.language.tree import Near
 
 # In each text the ⟦ marks where the caret must stand; it is taken out before parsing.
 PLACES = [
@@ -78,12 +86,53 @@ def test_place_of_a_mistake(marked: str, words: str) -> None:
         ("a = 1 {# hidden #} AND b = 2", 1, 7),
         ("x IN (1, 2, )", 1, 13),
         ("", 1, 1),
+        ("x = 'it''s", 1, 5),
+        ("x = 'a'' -- b", 1, 5),
+        ('x = \'a\' AND y = "b""c', 1, 17),
+        ("x = $$abc", 1, 5),
+        ("x = $tag$abc$$", 1, 5),
+        ("-- it's\nx = 'a", 2, 5),
     ],
 )
 def test_place_of_what_is_not_closed(text: str, line: int, column: int) -> None:
     with pytest.raises(FilterSyntaxError) as caught:
         parse_sql(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "range", "lock", "show", "all", "from", "array", "map", "struct", "object", "any", "call",
+        "rlike", "glob", "join", "union", "fetch", "only", "if", "interval", "date", "timestamp",
+        "time", "with", "as", "row", "values", "set", "desc", "order", "group", "limit", "table",
+        "where", "user", "execute", "rename", "exists", "xor", "prior", "first",
+    ],
+)  # fmt: skip
+def test_plain_words_are_names(word: str) -> None:
+    square = "'POLYGON ((0 0, 1 0, 1 1, 0 0))'"
+    for name in (word, word.upper(), f"{word}.{word}", f"a.{word}"):
+        both = parse_sql(f"{name} < 3 AND NOT {name}")
+        assert both == (col(name) < 3) & ~col(name).is_true()
+        assert parse_sql(f"5 >= {name}") == (col(name) <= 5)
+        assert parse_sql(f"{name} IN (1, 2)") == col(name).is_in(1, 2)
+        assert parse_sql(f"({name}) IS NULL") == col(name).is_null()
+        assert parse_sql(f"within({name}, {square})").attribute == name  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("word", sorted(RESERVED - {"NOT", "NULL", "TRUE", "FALSE", "AND", "OR"}))
+def test_reserved_words_are_names_in_double_quotes(word: str) -> None:
+    for text in (f"x = 1 AND {word} > 5", f"x = 1 AND {word.lower()} IN (1)"):
+        with pytest.raises(FilterSyntaxError, match=r"reserved; .* double quotes") as caught:
+            parse_sql(text)
+        assert caught.value.column == 11
+    assert parse_sql(f'"{word}" > 5') == (col(word) > 5)
+
+
+def test_reserved_words_are_those_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs/filter-language.md").read_text()
+    (listed,) = re.findall(r"reserved words are (.*?)\. ", page, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", listed)) == RESERVED
 
 
 def test_message_shows_line_and_caret() -> None:
@@ -143,6 +192,53 @@ def test_path_of_a_mistake_in_json(raw: Any, path: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: col("a") == col("b"),
+        lambda: col("a") != col("b"),
+        lambda: col("a") < col("b"),
+        lambda: col("a").between(1, col("b")),
+        lambda: col("a").is_in(col("b"), 1),
+        lambda: col("a") == col("b").distance(1, 2),
+        lambda: col("a") < math.nan,
+        lambda: col("a") < True,
+        lambda: col("a") < 2**63,
+        lambda: col("a").between(1, 2, "[["),
+        lambda: col("a").between(1, datetime(2026, 1, 1)),
+        lambda: col("a").in_box(1, 2, math.nan, 3),
+        lambda: col("a").in_box(1, 2, "3", 4),  # type: ignore[arg-type]
+        lambda: col("a").distance(1, math.inf),
+        lambda: col("a").distance(1, 2) < 10**30,
+        lambda: Near("a", (1, 2), 5),  # type: ignore[arg-type]
+        lambda: col("\ud800") == 1,
+        lambda: col("\ud800").is_null(),
+        lambda: col("a") == "\ud800",
+    ],
+)
+def test_what_python_expressions_refuse_is_a_filter_error(make: Callable[[], Any]) -> None:
+    with pytest.raises(FilterError):
+        make()
+
+
+def test_an_attribute_is_no_value() -> None:
+    with pytest.raises(InvalidEvent, match=r"attribute 'x': Column Column.* is not a value"):
+        Event("e", {"x": col("a")})
+
+
+@pytest.mark.parametrize("value", ["Infinity", "-Infinity", "NaN"])
+def test_json_has_no_infinity_of_its_own(value: str) -> None:
+    for text in (
+        f'{{"attribute": "x", "op": "<", "value": {value}}}',
+        f'{{"attribute": "x", "op": "=", "value": {value}}}',
+        f'{{"attribute": "x", "op": "!=", "value": {value}}}',
+        f'{{"attribute": "x", "op": "in", "values": [1, {value}]}}',
+        f'{{"attribute": "x", "op": "between", "low": {value}, "high": 1}}',
+    ):
+        with pytest.raises(FilterSyntaxError, match="is not JSON; infinity is"):
+            parse_json_text(text)
+
+
 def test_json_text_says_line_and_column() -> None:
     with pytest.raises(FilterSyntaxError) as caught:
         parse_json_text('{"not":\n  nope}')
@@ -191,6 +287,37 @@ def test_mistakes_in_queries(text: str, words: str) -> None:
         parse_query(text)
 
 
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "xa=1&⟦a_from=z",
+        "b=2&⟦%61_from=z",
+        "a_from=1&b=2&⟦a_to=z",
+        "a_from=1&b=2&⟦a_above=2",
+        "a=1&⟦=5",
+        "a=1&⟦&b=2",
+        "a=1&⟦b",
+        "a=1&⟦",
+        "a=1&b=x⟦%ff",
+        "⟦%ff=%fe",
+        "a=1&b=⟦%f",
+        "x+a=1&⟦a_null=5",
+        "a_prefix=x&b=1&⟦a_prefix=y",
+        "b=1&⟦a_box=1,2,3",
+    ],
+)
+def test_place_of_a_mistake_in_a_query(marked: str) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_query(marked.replace("⟦", ""))
+    assert (caught.value.line, caught.value.column) == (1, marked.index("⟦") + 1)
+
+
+def test_parameters_have_a_limit() -> None:
+    assert len(parse_query("&".join(f"a{i}=1" for i in range(10_000))).parts) == 10_000  # type: ignore[attr-defined]
+    with pytest.raises(FilterTooComplex, match="10,001 parameters, more than the 10,000"):
+        parse_query("&".join(f"a{i}=1" for i in range(10_001)))
+
+
 def test_unknown_spelling() -> None:
     with pytest.raises(FilterError, match="'xml' is not one of sql, json, query"):
         parse_filter("x", spelling="xml")
@@ -218,6 +345,11 @@ def test_too_complex_says_size_and_cap() -> None:
         ('{"not": {"or": [true,\n\n  {"attribute": "x", "op": "<", "value": "a"}]}}', 3, 3),
         ('{"or": [ ]}', 1, 8),
         ('{"or": [true, 5]}', 1, 15),
+        ('{"not": {"attribute": "x", "op": "=",\n "value": 1,\n  "value": 2}}', 3, 3),
+        ('{"and": [{"attribute": "a", "op": "="}, true],\n"and": []}', 2, 1),
+        ('{"attribute": "{\\"", "op": "=",\n "value": 1e999}', 2, 11),
+        ('{"attribute": "x", "op": "=",\n "value": ' + "9" * 5000 + "}", 2, 11),
+        ('{"attribute": "1e999",\n "op": "in", "values": [-1e999]}', 2, 25),
         ('{"attribute": 5, "op": "="}', 1, 1),
         ('{"attribute": "x", "op": "=", "value": 1, "extra": {"a": [1, "}"]}}', 1, 1),
     ],

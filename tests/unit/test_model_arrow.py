@@ -91,6 +91,34 @@ def test_bad_tables_are_refused(columns: dict[str, Any]) -> None:
         events_from_arrow(pa.table(columns))
 
 
+FAR = [
+    pa.array([10**18]).cast(pa.timestamp("us")),
+    pa.array([2**63 - 1]).cast(pa.timestamp("us", "Europe/Moscow")),
+    pa.array([10**15]).cast(pa.timestamp("s")),
+    pa.array([-(10**14)]).cast(pa.timestamp("s")),
+    pa.array([10**8], pa.int32()).cast(pa.date32()),
+    pa.array([10**18]).cast(pa.timestamp("us")).dictionary_encode(),
+]
+NO_MOMENTS = [
+    *((column, "outside the years 1 to 9999") for column in FAR),
+    (pa.array([[10**18]], pa.list_(pa.timestamp("us"))), "outside the years 1 to 9999"),
+    (pa.array([0]).cast(pa.timestamp("us", "Mars/Base")), "'Mars/Base' is not a time zone"),
+    (pa.array([pa.MonthDayNano([1, 2, 3])]), "is not a value"),
+    (pa.array([{"a": pa.MonthDayNano([1, 2, 3])}]), "is not a value"),
+]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"), NO_MOMENTS, ids=[str(column.type) for column, _ in NO_MOMENTS]
+)
+def test_what_no_timestamp_can_be_is_refused(column: pa.Array, said: str) -> None:
+    with pytest.raises(InvalidEvent, match=said):
+        events_from_arrow(pa.table({"event_id": ["e"], "a": column}))
+    for batch in (pa.table({"a": column}), {"a": column}):
+        with pytest.raises(InvalidEvent, match=said):
+            attributes_of_batch(batch)
+
+
 def test_two_columns_of_one_name_are_refused() -> None:
     table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     with pytest.raises(InvalidEvent, match="same name"):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis import Event, Point, Polygon, Range
+from tamis import Event, Point, Polygon, Range, evaluate, parse_filter
 from tamis.errors import InvalidEvent, TamisError
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -51,6 +51,16 @@ def test_the_location_is_an_attribute_too() -> None:
     assert Event("e", {"location": Point(1, 2)}, location=(1, 2)) == event
     with pytest.raises(InvalidEvent, match="keep one"):
         Event("e", {"location": Point(1, 3)}, location=(1, 2))
+
+
+@pytest.mark.parametrize("digits", ["1234567", "123456789", "123456999999999999"])
+def test_digits_beyond_microseconds_are_dropped_from_the_time(digits: str) -> None:
+    time, micros = f"2026-01-31T14:00:00.{digits}+02:00", NOON.replace(microsecond=123456)
+    cloud = {"specversion": "1.0", "id": "c", "source": "s", "type": "t", "time": time}
+    assert Event.from_json(cloud).time == micros
+    event = Event.from_json({"id": "e", "attributes": {"x": time}, "time": time, "until": time})
+    assert (event.time, event.until) == (micros, micros)
+    assert not evaluate(parse_filter("x > DATE '2000-01-01'"), event)  # no text spells this moment
 
 
 def test_times_are_instants_in_utc() -> None:

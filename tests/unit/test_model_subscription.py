@@ -79,6 +79,10 @@ def test_the_place_may_be_geojson() -> None:
         {"delivery": "mail"},
         {"delivery": {"at": datetime(2026, 1, 1)}},
         {"delivery": {"rate": float("nan")}},
+        {"delivery": {"to": "\ud800"}},
+        {"delivery": {"\ud800": "to"}},
+        {"delivery": {1: "a", "1": "b"}},
+        {"delivery": {"deep": [{1: "a", "1": "b"}]}},
         {"location": (1, 2)},
         {"radius_m": 5},
         {"location": "ab", "radius_m": 5},
@@ -133,6 +137,19 @@ def test_a_bad_filter_keeps_its_caret() -> None:
 def test_bad_json_is_refused(raw: str | bytes) -> None:
     with pytest.raises(InvalidSubscription):
         Subscription.from_json(raw)
+
+
+def test_delivery_is_held_as_json_has_it() -> None:
+    one = Subscription("s", "TRUE", delivery={"to": ("a", "é"), "at": {1: True}})
+    assert one.delivery == {"to": ["a", "é"], "at": {"1": True}}
+    assert Subscription.from_json(json.dumps(one.to_json())) == one
+
+
+def test_a_location_may_be_a_struct_of_lon_and_lat() -> None:
+    one = Subscription.from_json(
+        {"id": "s", "filter": "TRUE", "location": {"lon": 1, "lat": 2}, "radius_m": 5}
+    )
+    assert one.location == Point(1, 2)
 
 
 def test_it_is_immutable() -> None:

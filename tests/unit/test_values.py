@@ -6,10 +6,11 @@ import math
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from enum import StrEnum
+from enum import Enum, IntEnum, StrEnum
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tamis.errors import InvalidValue
@@ -36,6 +37,19 @@ class Colour(StrEnum):
     RED = "red"
 
 
+class OldColour(str, Enum):  # noqa: UP042  # its str() is its name
+    RED = "red"
+
+
+class Loud(str):
+    def __str__(self) -> str:
+        return self.upper()
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
 @pytest.mark.parametrize(
     ("raw", "value"),
     [
@@ -51,6 +65,9 @@ class Colour(StrEnum):
         (Decimal("7.5"), 7.5),
         (Decimal("Infinity"), math.inf),
         (Colour.RED, "red"),
+        (OldColour.RED, "red"),
+        (Loud("red"), "red"),
+        (Level.HIGH, 3),
         (date(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC)),
         (datetime(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC)),
         (np.datetime64("2026-01-02"), datetime(2026, 1, 2, tzinfo=UTC)),
@@ -81,7 +98,8 @@ def test_missing(raw: object) -> None:
      Decimal("1e30"),
      Decimal("1e999999999"), "\ud800", b"x", 1j, [1], {"a": 1}, object(), np.array([1, 2]),
      np.array([[1]]), np.timedelta64(1, "ns"), timedelta(1),
-     np.datetime64("2026-01-01T00:00:00.1234567"),
+     np.datetime64("2026-01-01T00:00:00.1234567"), np.datetime64(213523982, "D"),
+     np.datetime64(2**62, "Y"), np.datetime64("10000-01-01"), pa.MonthDayNano([1, 2, 3]),
      pd.Timestamp(1), datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))],
     ids=lambda raw: type(raw).__name__,
 )  # fmt: skip
@@ -317,7 +335,10 @@ def test_objects_that_only_look_like_geojson_are_nested_attributes() -> None:
      {"x": {"$timestamp": "soon"}}, {"x": {"$timestamp": 5}},
      {"x": {"$timestamp": "2026-01-01", "y": 1}},
      {"x": {"type": "Point", "coordinates": [1]}}, {"x": {"type": "Point", "coordinates": "ab"}},
-     {"x": np.array([[1]])}],
+     {"x": np.array([[1]])}, {"x": pa.MonthDayNano([1, 2, 3])},
+     {"x": {"type": "Point", "coordinates": [1, 2], "coordinate": [3, 4]}},
+     {"x": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]], "holes": []}},
+     {"x": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1]]]}}],
     ids=lambda raw: repr(raw)[:50],
 )  # fmt: skip
 def test_attributes_that_are_refused(raw: dict[str, object]) -> None:
@@ -353,3 +374,10 @@ def test_json_has_no_bare_infinity(value: object) -> None:
 )  # fmt: skip
 def test_covers(wanted: object, value: object, is_covered: bool) -> None:
     assert covers(wanted, value) is is_covered  # type: ignore[arg-type]
+
+
+def test_geojson_may_have_a_bounding_box() -> None:
+    ring = [[0, 0], [1, 0], [1, 1], [0, 0]]
+    raw = {"type": "Polygon", "coordinates": [ring], "bbox": [0, 0, 1, 1]}
+    assert value_from_json(raw) == Polygon([(0, 0), (1, 0), (1, 1)])
+    assert value_from_json({"type": "Point", "coordinates": [1, 2], "bbox": []}) == Point(1, 2)

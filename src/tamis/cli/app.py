@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tamis.cli.terminal import exit_codes, require_extra
+from tamis.cli.terminal import exit_codes, require_extra, run_app
 
 app = typer.Typer(
     name="tamis",
@@ -22,7 +23,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    sys.exit(run_app(app))
 
 
 def _print_version(wanted: bool) -> None:

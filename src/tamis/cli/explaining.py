@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from tamis.cli.reading import STDIN, find_subscription, label_of
-from tamis.cli.terminal import BadInput, message_of
-from tamis.errors import TamisError
-from tamis.language import Explanation, explain, parse_filter
+from tamis.cli.reading import STDIN, find_subscription, label_of, opened
+from tamis.cli.terminal import BadInput, message_of, require_stdout, visible
+from tamis.errors import FilterSyntaxError, TamisError
+from tamis.language import Explanation, Filter, explain, parse_filter
 from tamis.model import Event
 
 
@@ -27,8 +25,9 @@ def run_explain(
         raise BadInput("""give the event: --event '{"price": 3200}', or --event @FILE""")
     if subscriptions == STDIN and event == "@-":
         raise BadInput("only one of --subscriptions and --event can be stdin")
+    require_stdout()
     given = _read_event(event)
-    wanted = find_subscription(subscriptions, id).condition if id else parse_filter(text, spelling)
+    wanted = find_subscription(subscriptions, id).condition if id else _parse(text, spelling)
     told = explain(wanted, given)
     if as_json:
         print(json.dumps(told.to_json(), ensure_ascii=False))
@@ -42,22 +41,35 @@ def print_explanation(told: Explanation, console: Console) -> None:
     if console.is_terminal:
         console.print(_tree(told), highlight=False)
     else:
-        console.print(Text(str(told)), soft_wrap=True)
+        console.print(Text("\n".join(map(visible, told.lines()))), soft_wrap=True)
 
 
 def _tree(told: Explanation, above: Tree | None = None) -> Tree:
-    label = Text.assemble(("✓ ", "bold green") if told.held else ("✗ ", "bold red"), told.reason)
+    label = Text.assemble(
+        ("✓ ", "bold green") if told.held else ("✗ ", "bold red"), visible(told.reason)
+    )
     node = Tree(label, guide_style="dim") if above is None else above.add(label)
     for part in told.parts:
         _tree(part, node)
     return node
 
 
+def _parse(text: str, spelling: str) -> Filter:
+    try:
+        return parse_filter(text, spelling)
+    except FilterSyntaxError as error:
+        if not getattr(error, "__notes__", ()):
+            raise
+        hint = "if this is HTTP query notation, give --spelling query"
+        raise BadInput(f"{error}\n  ({hint})") from None
+
+
 def _read_event(given: str) -> Event:
     if not given.startswith("@"):
         return Event.from_json(given, default_id="event")
     path = given[1:]
-    raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    with opened(path) as stream:
+        raw = stream.read()
     try:
         return Event.from_json(raw, default_id="event")
     except TamisError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,9 +20,15 @@ from tamis.cli.reading import (
     subscriptions_in,
     unit_of,
 )
-from tamis.cli.terminal import BadInput, announce_first_use, message_of, print_error
+from tamis.cli.terminal import (
+    BadInput,
+    announce_first_use,
+    message_of,
+    print_error,
+    require_stdout,
+)
 from tamis.cli.writing import STDOUT, Writer, opened_writer
-from tamis.errors import TamisError
+from tamis.errors import TamisError, quoted
 from tamis.index import Index
 from tamis.model import Event, Subscription
 
@@ -84,13 +90,17 @@ class MatchJob:
     def _check(self) -> None:
         if self.subscriptions == self.events == STDIN:
             raise BadInput("only one of --subscriptions and --events can be stdin (-)")
+        if self.output == STDOUT:
+            require_stdout()
         read = [Path(p) for p in (self.subscriptions, self.events) if p != STDIN]
+        for path in read:
+            path.stat()  # before anything is written
         written = [Path(self.output)] if self.output != STDOUT else []
         written += [self.rejects] if self.rejects is not None else []
         for path in written:
-            if path.exists() and any(one.exists() and one.samefile(path) for one in read):
+            if path.exists() and any(one.samefile(path) for one in read):
                 raise BadInput(f"{path} is read by this run and cannot be written by it")
-        if len(written) == 2 and written[0].absolute() == written[1].absolute():
+        if len(written) == 2 and written[0].resolve() == written[1].resolve():
             raise BadInput(f"--output and --rejects are the same file, {written[0]}")
 
     def _load(self) -> Index:
@@ -103,14 +113,16 @@ class MatchJob:
         return index
 
     def _add(
-        self, index: Index, given: list[tuple[int, Subscription]], places: dict[str, int]
+        self, index: Index, given: Iterable[tuple[int, Subscription]], places: dict[str, int]
     ) -> None:
         new = []
         for place, one in given:
             if one.id in places:
                 where = f"{unit_of(self.subscriptions)} {places[one.id]}"
                 self._reject(
-                    self.subscriptions, place, BadInput(f"the id {one.id!r} is taken by {where}")
+                    self.subscriptions,
+                    place,
+                    BadInput(f"the id {quoted(one.id)} is taken by {where}"),
                 )
             else:
                 places[one.id] = place
@@ -127,7 +139,13 @@ class MatchJob:
     def _match(self, index: Index, writer: Writer) -> None:
         with self._timed("match_seconds"):
             for chunk in events_in(self.events):
-                events: list[Event] = [one for _, one in self._accepted(self.events, chunk)]
+                events: list[Event] = []
+                failure: BadInput | None = None
+                try:
+                    for _, one in self._accepted(self.events, chunk):
+                        events.append(one)
+                except BadInput as error:  # after what came before it
+                    failure = error
                 matches = index.match_batch(events)
                 writer.write([event.id for event in events], matches)
                 self.summary.events += len(events)
@@ -136,15 +154,15 @@ class MatchJob:
                     (matches.offsets[1:] > matches.offsets[:-1]).sum()
                 )
                 self.meter.show_matching(self.summary.events, self.summary.matches)
+                if failure is not None:
+                    raise failure
 
-    def _accepted(self, path: str, chunk: list[Reading[T]]) -> list[tuple[int, T]]:
-        kept = []
+    def _accepted(self, path: str, chunk: list[Reading[T]]) -> Iterator[tuple[int, T]]:
         for place, held in chunk:
             if isinstance(held, TamisError):
                 self._reject(path, place, held)
             else:
-                kept.append((place, held))
-        return kept
+                yield place, held
 
     def _reject(self, path: str, place: int, error: TamisError) -> None:
         message = message_of(error)

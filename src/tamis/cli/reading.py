@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.cli.terminal import BadInput, message_of
-from tamis.errors import TamisError
+from tamis.errors import TamisError, quoted
 from tamis.model import Event, EventColumns, Subscription, events_from_arrow
+from tamis.model.event_arrow import objects_of
 from tamis.values import load_json
 
 STDIN = "-"
@@ -72,14 +73,17 @@ def find_subscription(path: str, id: str) -> Subscription:
             if isinstance(held, Subscription):
                 return held
             raise BadInput(f"{label_of(path)}, {unit_of(path)} {place}: {message_of(held)}")
-    raise BadInput(f"no subscription {id!r} in {label_of(path)}")
+    raise BadInput(f"no subscription {quoted(id)} in {label_of(path)}")
 
 
 def _raw_subscriptions(path: str) -> Iterator[tuple[int, Any]]:
     if _ending(path) == ".parquet":
         for first, batch in _parquet_batches(path):
-            for place, row in enumerate(batch.to_pylist(), first):
-                yield place, _present(row)
+            for i in range(batch.num_rows):
+                place, row = _read(first + i, partial(_present, batch.slice(i, 1)))
+                if isinstance(row, TamisError):
+                    raise BadInput(f"{label_of(path)}, row {place}: {row}")
+                yield place, row
         return
     for lines in _lines(path):
         for place, line in lines:
@@ -125,19 +129,19 @@ def _decode(line: bytes) -> str:
 
 def _lines(path: str) -> Iterator[list[tuple[int, bytes]]]:
     """The lines that are not blank, numbered from 1, as they arrive."""
-    with _opened(path) as stream:
+    with opened(path) as stream:
         number, rest = 0, b""
         while data := stream.read1(_READ_BYTES):
             lines = (rest + data).split(b"\n")
             rest = lines.pop()
-            if len(rest) > MAX_LINE_BYTES:
-                raise BadInput(
-                    f"{label_of(path)}, line {number + len(lines) + 1} is longer than "
-                    f"{MAX_LINE_BYTES:,} bytes; expected a JSON object a line"
-                )
             for start in range(0, len(lines), CHUNK):
                 yield _numbered(lines[start : start + CHUNK], number + start + 1)
             number += len(lines)
+            if len(rest) > MAX_LINE_BYTES:
+                raise BadInput(
+                    f"{label_of(path)}, line {number + 1} is longer than {MAX_LINE_BYTES:,} bytes; "
+                    "expected a JSON object a line"
+                )
         if rest:
             yield _numbered([rest], number + 1)
 
@@ -149,8 +153,11 @@ def _numbered(lines: list[bytes], first: int) -> list[tuple[int, bytes]]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[io.BufferedReader]:
+def opened(path: str) -> Iterator[io.BufferedReader]:
+    """A file, or stdin, as bytes."""
     if path == STDIN:
+        if sys.stdin is None:
+            raise BadInput("stdin is closed; give a file or a pipe")
         yield sys.stdin.buffer  # type: ignore[misc]  # a BufferedReader it is
         return
     with Path(path).open("rb") as stream:
@@ -161,7 +168,8 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
 
 
 def _csv_events(path: str) -> Iterator[list[Reading[Event]]]:
-    with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+    # Bytes that are not UTF-8 become surrogates, which are found row by row.
+    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
         rows = _csv_rows(stream, path)
         while chunk := list(islice(rows, CHUNK)):
             yield [
@@ -175,40 +183,42 @@ def _csv_events(path: str) -> Iterator[list[Reading[Event]]]:
 def _csv_rows(stream: IO[str], path: str) -> Iterator[tuple[int, dict[str, str] | BadInput]]:
     """Each row with its line; an empty cell is left out. Numbers stay text."""
     reader = csv.reader(stream, strict=True)
-    try:
-        header = next(reader, None)
-        if header is None:
-            return
-        _check_header(header, path)
-        while True:
-            row = _next_row(reader)
-            if row is None:
-                return
-            if isinstance(row, BadInput):
-                yield reader.line_num, row
-            elif len(row) not in (0, len(header)):
-                cells = f"{len(row)} cells in a table of {len(header)} columns"
-                yield reader.line_num, BadInput(cells)
-            elif row:
-                yield reader.line_num, {n: c for n, c in zip(header, row, strict=True) if c}
-    except UnicodeDecodeError as error:
-        where = f"after line {reader.line_num}"
-        raise BadInput(f"{path} is not UTF-8: {error.reason} {where}") from None
+    header = _next_row(reader)
+    if header is None:
+        return
+    names = _check_header(header, path)
+    while (row := _next_row(reader)) is not None:
+        if isinstance(row, BadInput):
+            yield reader.line_num, row
+        elif len(row) not in (0, len(names)):
+            cells = f"{len(row)} cells in a table of {len(names)} columns"
+            yield reader.line_num, BadInput(cells)
+        elif row:
+            yield reader.line_num, {n: c for n, c in zip(names, row, strict=True) if c}
 
 
 def _next_row(reader: Iterator[list[str]]) -> list[str] | BadInput | None:
     try:
-        return next(reader, None)
+        row = next(reader, None)
     except csv.Error as error:
         return BadInput(f"not CSV: {error}")
+    for number, cell in enumerate(row or (), 1):
+        try:
+            cell.encode()
+        except UnicodeEncodeError:
+            return BadInput(f"not UTF-8 in cell {number}")
+    return row
 
 
-def _check_header(header: list[str], path: str) -> None:
+def _check_header(header: list[str] | BadInput, path: str) -> list[str]:
+    if isinstance(header, BadInput):
+        raise BadInput(f"{path}, line 1: {header}")
     for name in header:
         if not name:
             raise BadInput(f"{path}, line 1: a column has no name")
         if header.count(name) > 1:
-            raise BadInput(f"{path}, line 1: two columns are named {name!r}")
+            raise BadInput(f"{path}, line 1: two columns are named {quoted(name)}")
+    return header
 
 
 def _event_of_row(row: dict[str, Any], line: int) -> Event:
@@ -234,22 +244,27 @@ def _parquet_batches(path: str) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _parquet_events(path: str) -> Iterator[list[Reading[Event]]]:
     for first, batch in _parquet_batches(path):
-        named = _with_ids(batch, first)
         try:
-            yield list(enumerate(events_from_arrow(named), first))
+            yield list(enumerate(_events(batch, first), first))
         except TamisError:  # row by row, to tell which
-            rows = [named.slice(i, 1) for i in range(named.num_rows)]
-            yield [_read(n, partial(_only_event, row)) for n, row in enumerate(rows, first)]
+            yield [
+                _read(first + i, partial(_only_event, batch.slice(i, 1), first + i))
+                for i in range(batch.num_rows)
+            ]
 
 
-def _only_event(row: pa.RecordBatch) -> Event:
-    return events_from_arrow(row)[0]
+def _events(batch: pa.RecordBatch, first: int) -> list[Event]:
+    return events_from_arrow(_with_ids(batch, first))
+
+
+def _only_event(row: pa.RecordBatch, number: int) -> Event:
+    return _events(row, number)[0]
 
 
 def _with_ids(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
     """The same batch with a text column of event ids; a row without one gets its number."""
     column = next((name for name in _ID_COLUMNS if name in batch.schema.names), None)
-    held = [None] * batch.num_rows if column is None else batch.column(column).to_pylist()
+    held = [None] * batch.num_rows if column is None else objects_of(batch.column(column))
     ids = [str(n) if id is None else str(id) for n, id in enumerate(held, first)]
     kept = [name for name in batch.schema.names if name != column]
     columns = [*(batch.column(name) for name in kept), pa.array(ids, pa.string())]
@@ -259,10 +274,16 @@ def _with_ids(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
 def _parquet_subscriptions(path: str) -> Iterator[list[Reading[Subscription]]]:
     for first, batch in _parquet_batches(path):
         yield [
-            _read(place, partial(Subscription.from_json, _present(row)))
-            for place, row in enumerate(batch.to_pylist(), first)
+            _read(first + i, partial(_only_subscription, batch.slice(i, 1)))
+            for i in range(batch.num_rows)
         ]
 
 
-def _present(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: held for name, held in row.items() if held is not None}
+def _only_subscription(row: pa.RecordBatch) -> Subscription:
+    return Subscription.from_json(_present(row))
+
+
+def _present(row: pa.RecordBatch) -> dict[str, Any]:
+    """What the only row of a batch holds."""
+    held = {name: objects_of(row.column(name))[0] for name in row.schema.names}
+    return {name: one for name, one in held.items() if one is not None}

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -24,6 +24,8 @@ BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a reader such as `head` makes of any Unix tool
 
+# click's own class for what a command line got wrong; typer names only classes under it.
+_BAD_OPTION: type[Exception] = typer.BadParameter.__mro__[2]
 # The compiler, whose callbacks drop interrupts, and imports, which leave files open.
 _AT_WORK = ("llvmlite.", "numba.core.codegen", "numba.core.caching", "importlib._bootstrap")
 
@@ -32,13 +34,42 @@ class BadInput(TamisError):
     """An option or a file that the command cannot use."""
 
 
+def run_app(app: typer.Typer) -> int:
+    """Run a command line to its exit code; what no command answers for is answered here."""
+    try:
+        code = app(prog_name="tamis", standalone_mode=False)
+        _flush_stdout()
+        return code if isinstance(code, int) else 0
+    except _BAD_OPTION as error:
+        if type(error).__name__ != "NoArgsIsHelpError":  # the help is the answer
+            print_error(_message_of_bad_option(error))
+        return BAD_INPUT
+    except (BrokenPipeError, SystemExit):  # rich and typer exit so where the reader has left
+        _forget_stdout()
+        return BROKEN_PIPE
+    except OSError as error:
+        _forget_stdout()
+        print_error(_message_of_os_error(error))
+        return BAD_INPUT
+
+
+def _message_of_bad_option(error: Any) -> str:
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "tamis"
+    return f"{error.format_message()} (see {command} --help)"
+
+
+def _message_of_os_error(error: OSError) -> str:
+    said = error.strerror or str(error)
+    return f"{error.filename}: {said}" if error.filename else said
+
+
 @contextmanager
 def exit_codes() -> Iterator[None]:
     """Turn failures into a message on stderr and an exit code; no traceback."""
     try:
         with _interrupts_at_safe_moments():
             yield
-        sys.stdout.flush()
+        _flush_stdout()
     except BrokenPipeError:
         _forget_stdout()
         raise typer.Exit(BROKEN_PIPE) from None
@@ -48,7 +79,8 @@ def exit_codes() -> Iterator[None]:
         print_error(message_of(error))
         raise typer.Exit(BAD_INPUT) from None
     except OSError as error:
-        print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _forget_stdout()
+        print_error(_message_of_os_error(error))
         raise typer.Exit(BAD_INPUT) from None
 
 
@@ -112,8 +144,15 @@ def print_error(message: str, word: str = "error", console: Console | None = Non
     """One red ``error:`` on stderr; lines are not wrapped, so that a caret stays in its place."""
     from rich.text import Text
 
-    said = Text.assemble((f"{word}:", "bold red"), " ", message)
+    said = Text.assemble(
+        (f"{word}:", "bold red"), " ", "\n".join(map(visible, message.split("\n")))
+    )
     (console or stderr_console()).print(said, soft_wrap=True, highlight=False)
+
+
+def visible(text: str) -> str:
+    """A line in which what would steer a terminal, escape sequences above all, is spelt out."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def announce_first_use() -> None:
@@ -132,6 +171,20 @@ def stderr_console() -> Console:
     return Console(stderr=True)
 
 
+def require_stdout() -> None:
+    """Raise BadInput if stdout is closed, which makes it None."""
+    if sys.stdout is None:
+        raise BadInput("stdout is closed; leave it open, or send it to /dev/null")
+
+
+def _flush_stdout() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
 def _forget_stdout() -> None:
-    # Python flushes stdout once more at exit and would complain about the closed pipe.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Leave nothing in stdout that cannot be written: Python would complain of it at exit."""
+    try:
+        _flush_stdout()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

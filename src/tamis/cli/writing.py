@@ -54,9 +54,15 @@ def opened_writer(path: str) -> Iterator[Writer]:
 def _whole_file(path: Path) -> Iterator[IO[bytes]]:
     if not path.parent.is_dir():
         raise BadInput(f"{path}: no such directory")
+    if path.is_dir():
+        raise BadInput(f"{path}: is a directory")
     made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with made.open("wb") as stream:
+        stream = made.open("wb")
+    except OSError as error:  # names what nobody gave
+        raise BadInput(f"{path}: {error.strerror}") from None
+    try:
+        with stream:
             yield stream
         made.replace(path)
     finally:

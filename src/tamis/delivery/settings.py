@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.delivery.schedule import IMMEDIATE, Schedule, Times, parse_schedule
-from tamis.errors import InvalidDelivery
+from tamis.errors import InvalidDelivery, quoted
 from tamis.model import Subscription
 from tamis.values import load_json
 
@@ -83,7 +83,7 @@ def check_delivery(subscription: Subscription) -> Settings:
     try:
         return parse_settings(subscription.delivery)
     except InvalidDelivery as error:
-        raise InvalidDelivery(f"subscription {subscription.id!r}: {error}") from None
+        raise InvalidDelivery(f"subscription {quoted(subscription.id)}: {error}") from None
 
 
 def settings_text(delivery: Mapping[str, Any]) -> str:
@@ -127,20 +127,24 @@ def _parse_text(text: str) -> Settings:
     except (ValueError, RecursionError) as error:
         raise InvalidDelivery(f"the delivery settings are not JSON: {error}") from None
     if not isinstance(held, Mapping):
-        raise InvalidDelivery(f"the delivery settings {text!r} are not a JSON object")
+        raise InvalidDelivery(f"the delivery settings {quoted(text)} are not a JSON object")
     return parse_settings(held)
 
 
 def _check_name(name: object) -> None:
     """Other names are the sender's, but a slip of the pen must not mean "immediate, no cap"."""
     if name not in _NAMES and (close := get_close_matches(str(name), _NAMES, 1, 0.8)):
-        raise InvalidDelivery(f"the delivery setting {name!r} is not known; expected {close[0]!r}")
+        raise InvalidDelivery(
+            f"the delivery setting {quoted(name)} is not known; expected {quoted(close[0])}"
+        )
 
 
 def _parse_max_digest(most: object) -> int:
     if isinstance(most, int) and not isinstance(most, bool) and 1 <= most <= LARGEST_DIGEST:
         return most
-    raise InvalidDelivery(f"max_digest {most!r} is not a whole number from 1 to {LARGEST_DIGEST}")
+    raise InvalidDelivery(
+        f"max_digest {quoted(most)} is not a whole number from 1 to {LARGEST_DIGEST}"
+    )
 
 
 def _parse_rate_cap(cap: object) -> RateCap:
@@ -151,6 +155,6 @@ def _parse_rate_cap(cap: object) -> RateCap:
         if count >= 1 and 1 <= minutes <= _LONGEST_CAP_MINUTES:
             return RateCap(count, minutes)
     raise InvalidDelivery(
-        f"rate_cap {cap!r}: expected at least '1 per 31 days', as in '5 per hour' or "
+        f"rate_cap {quoted(cap)}: expected at least '1 per 31 days', as in '5 per hour' or "
         "'10 per 15 minutes'"
     )

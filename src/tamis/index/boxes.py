@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.errors import DuplicateSubscription, InvalidSubscription
+from tamis.errors import DuplicateSubscription, InvalidSubscription, quoted
 from tamis.index.texts import Counted, Stored
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.sharing import RawBoxes, lead_boxes
@@ -134,7 +134,7 @@ def _check_ids(ids: Sequence[str] | None, n_boxes: int) -> Counted | Stored:
     except UnicodeEncodeError as error:
         raise InvalidSubscription(f"an id is not valid Unicode: {error}") from None
     except ValueError as error:
-        raise DuplicateSubscription(f"the id {str(error)!r} is given twice") from None
+        raise DuplicateSubscription(f"the id {quoted(str(error))} is given twice") from None
 
 
 def _check_priority(priority: npt.ArrayLike | None, n_boxes: int) -> npt.NDArray[np.uint8]:

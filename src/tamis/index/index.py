@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription
+from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription, quoted
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
 from tamis.index.batch import match_matrix
@@ -31,6 +31,7 @@ from tamis.index.statistics import Observer, describe
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.model import Schema, Subscription, attributes_of_batch
+from tamis.model.subscription import subscriptions_from_arrow
 from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one
@@ -197,9 +198,13 @@ class Index:
         snapshot.write(Path(path), self._parts(), self.schema)
 
     @classmethod
-    def open(cls, path: str | Path) -> Index:
-        """Open an index that was saved."""
-        parts, schema = snapshot.read(Path(path))
+    def open(cls, path: str | Path, *, verify: bool = False) -> Index:
+        """Open an index that was saved.
+
+        Its files are mapped, not read, so that this takes no time. ``verify`` reads them and
+        compares their checksums first: a damaged array may otherwise give wrong matches, or crash.
+        """
+        parts, schema = snapshot.read(Path(path), verify)
         return cls._of(parts, schema)
 
     # -- bulk
@@ -227,7 +232,9 @@ class Index:
         names = list(attributes)
         is_named = all(isinstance(name, str) and name for name in names)
         if isinstance(attributes, str) or not is_named or len(set(names)) < len(names):
-            raise InvalidSubscription(f"{attributes!r} is not a list of different attribute names")
+            raise InvalidSubscription(
+                f"{quoted(attributes)} is not a list of different attribute names"
+            )
         boxes = check_boxes(len(names), low, high, ids, low_open, high_open, priority)
         columns = Columns()
         for name in names:
@@ -264,7 +271,7 @@ class Index:
     def _check_new(self, id: str, others: Collection[str] = ()) -> None:
         if id in others or id in self:
             raise DuplicateSubscription(
-                f"the id {id!r} is taken; use update() to change a subscription"
+                f"the id {quoted(id)} is taken; use update() to change a subscription"
             )
 
     def _prepare(self, subscription: Subscription) -> Prepared:
@@ -290,7 +297,8 @@ class Index:
             slots = self._layouts.box_of(prepared)
             key = slots.key
         else:
-            slots = [slot for one in prepared for slot in slots_of(one, self._columns)]
+            n = len(prepared)
+            slots = [slot for one in prepared for slot in slots_of(one, self._columns, n)]
             key = sharing_key(slots, subscription.condition)
         leader = self._leader_of_key.get(key, -1)
         if leader >= 0 and self._engine.can_lead(leader, subscription.priority):
@@ -319,9 +327,9 @@ class Index:
         return self._archive.subscription(row, self._ids.text_of(row), priority)
 
     def _living_row(self, id: str) -> int:
-        row = self._ids.number_of(id)
+        row = self._ids.number_of(id) if isinstance(id, str) else -1
         if row < 0 or not self._engine.is_alive(row):
-            raise UnknownSubscription(f"no subscription {id!r} in the index")
+            raise UnknownSubscription(f"no subscription {quoted(id)} in the index")
         return row
 
     def _match(
@@ -389,15 +397,9 @@ class Index:
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:
-    if not isinstance(given, pa.Table | pa.RecordBatch):
-        if not isinstance(given, Iterable):
-            what = type(given).__name__
-            raise InvalidSubscription(f"{what} is not many; give an iterable or an Arrow table")
-        return given
-    absent = {"id", "filter"} - set(given.schema.names)
-    if absent:
-        raise InvalidSubscription(f"the table has no column {sorted(absent)[0]!r}")
-    return (
-        Subscription.from_json({name: held for name, held in row.items() if held is not None})
-        for row in given.to_pylist()
-    )
+    if isinstance(given, pa.Table | pa.RecordBatch):
+        return subscriptions_from_arrow(given)
+    if not isinstance(given, Iterable):
+        what = type(given).__name__
+        raise InvalidSubscription(f"{what} is not many; give an iterable or an Arrow table")
+    return given

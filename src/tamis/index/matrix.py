@@ -11,9 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.errors import InvalidValue
 from tamis.index.columns import BOOLEAN, NUMBER, PRESENT, TIME, Columns, micros_of
 from tamis.model import Schema
-from tamis.model.event_arrow import EventColumns
+from tamis.model.batches import table_of_frame
+from tamis.model.event_arrow import EventColumns, objects_of
 from tamis.values import check_value
 
 Matrix = npt.NDArray[np.float64]
@@ -54,9 +56,11 @@ def is_in_domains(matrix: Matrix, columns: Columns, schema: Schema) -> bool:
             for border in (domain.low, domain.high)
         )
         held = matrix[:, column]
-        if low is not None and bool((held < low).any()):
+        is_below = np.less_equal if domain.low_open else np.less
+        is_above = np.greater_equal if domain.high_open else np.greater
+        if low is not None and bool(is_below(held, low).any()):
             return False
-        if high is not None and bool((held > high).any()):
+        if high is not None and bool(is_above(held, high).any()):
             return False
     return True
 
@@ -76,7 +80,7 @@ def _arrays_of(events: Any) -> dict[str, Any] | None:
             return None
         return {name: events.column(name) for name in names}
     if hasattr(events, "iloc") and hasattr(events, "columns"):  # a pandas frame
-        return _arrays_of(pa.Table.from_pandas(events, preserve_index=False))
+        return _arrays_of(table_of_frame(events))
     if isinstance(events, Mapping) and all(map(_is_column, events.values())):
         return dict(events)
     return None
@@ -150,7 +154,10 @@ def _fill_values(matrix: Matrix, name: str, array: Any, columns: Columns) -> boo
         coded = coded.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
-    values = [check_value(value) for value in coded.dictionary.to_pylist()]
+    try:
+        values = [check_value(value) for value in objects_of(coded.dictionary)]
+    except InvalidValue:  # event by event, which says what is wrong
+        return False
     touched = columns.columns_of(name)
     table = np.full((len(values) + 1, len(touched)), np.nan)
     for i, value in enumerate(values):

@@ -59,7 +59,8 @@ from tamis.language.tree import (
 from tamis.values import Kind, Point, Range, Value
 from tamis.values.shapes import EARTH_RADIUS_M
 
-MAX_EXPANSION = 64
+MAX_EXPANSION = 64  # slots that the second IN of a conjunction, and any further one, may make
+MAX_LITERALS = 131_072  # in all slots of a filter together
 ANY = (-math.inf, math.inf)
 
 _LANE_OF_KIND = {
@@ -111,23 +112,24 @@ class Slot:
             self.tests.append((ASK, 0, 0.0, 0.0))
 
 
-def slots_of(conjunction: Conjunction, columns: Columns) -> Iterable[Slot]:
-    """The slots of a conjunction: one, or one for each choice from its INs."""
+def slots_of(conjunction: Conjunction, columns: Columns, n_conjunctions: int = 1) -> Iterable[Slot]:
+    """The slots of one of a filter's conjunctions: one, or one for each choice from its INs."""
     for predicate, _ in conjunction:
         if type(predicate) is In:
-            return _expanded(conjunction, columns)
+            most = MAX_LITERALS // (n_conjunctions * len(conjunction))
+            return _expanded(conjunction, columns, most)
     slot = _slot(conjunction, columns)
     return () if slot is None else (slot,)
 
 
-def _expanded(conjunction: Conjunction, columns: Columns) -> Iterator[Slot]:
+def _expanded(conjunction: Conjunction, columns: Columns, most: int) -> Iterator[Slot]:
     choices: list[list[Literal]] = []
     size = 1
     for literal in conjunction:
         predicate = literal.predicate
         if isinstance(predicate, In) and not literal.negated:
             n_choices = size * len(predicate.values)
-            if n_choices <= MAX_EXPANSION or size == 1:
+            if n_choices <= most and (n_choices <= MAX_EXPANSION or size == 1):
                 size = n_choices
                 name, values = predicate.attribute, predicate.values
                 choices.append([Literal(Equals(name, value)) for value in values])

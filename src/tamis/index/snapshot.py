@@ -1,6 +1,6 @@
 """Index files: a directory of a manifest and arrays, written once, memory-mapped ever after.
 
-manifest.json     format, columns, schema, what kind each part is of
+manifest.json     format, columns, schema, what kind each part is of, checksums of all
 <name>.npy        an array a file; a name says where the array belongs
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tamis.model import Schema
 FORMAT = 3
 
 _MANIFEST = "manifest.json"
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 Array = npt.NDArray[Any]
 
 
@@ -48,20 +50,24 @@ def write(path: Path, parts: Parts, schema: Schema | None) -> None:
         raise SnapshotError(f"cannot write the index to {path}: {error}") from error
 
 
-def read(path: Path) -> tuple[Parts, Schema | None]:
-    """The parts of an index, memory-mapped, and its schema."""
+def read(path: Path, verify: bool = False) -> tuple[Parts, Schema | None]:
+    """The parts of an index, memory-mapped, and its schema; every byte checked if so wanted."""
     manifest = _read_manifest(path)
+    if verify and "checksums" not in manifest:
+        raise SnapshotError(f"the index at {path} has no checksums; save it anew to verify it")
     try:
-        parts = _Reader(path, manifest).read()
-    except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError) as error:
+        held = manifest["schema"]
+        schema = None if held is None else Schema(held)
+        return _Reader(path, manifest, verify).read(), schema
+    except _DAMAGED as error:
         raise SnapshotError(f"the index at {path} is damaged: {error}") from error
-    return parts, None if manifest["schema"] is None else Schema(manifest["schema"])
 
 
 class _Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.arrays: dict[str, list[Any]] = {}
+        self.checksums: dict[str, int] = {}
 
     def write(self, parts: Parts, schema: Schema | None) -> None:
         rows = parts.rows
@@ -84,12 +90,16 @@ class _Writer:
             "blocks": [self._block(f"block.{i}", block) for i, block in enumerate(parts.blocks)],
             "archive": self._archive(parts),
             "arrays": self.arrays,
+            "checksums": self.checksums,
         }
-        (self.path / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+        manifest["checksum"] = _checksum_of_manifest(manifest)
+        (self.path / _MANIFEST).write_text(_text_of_manifest(manifest))
 
     def _save(self, name: str, array: Array) -> None:
+        array = np.ascontiguousarray(array)
         np.save(self.path / f"{name}.npy", array)
         self.arrays[name] = [array.dtype.str, list(array.shape)]
+        self.checksums[name] = _checksum(array)
 
     def _texts(self, name: str, texts: Texts) -> dict[str, Any]:
         base = texts.stored()
@@ -140,8 +150,8 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
-        self.path, self.manifest = path, manifest
+    def __init__(self, path: Path, manifest: dict[str, Any], verify: bool) -> None:
+        self.path, self.manifest, self.verify = path, manifest, verify
 
     def read(self) -> Parts:
         manifest = self.manifest
@@ -167,8 +177,11 @@ class _Reader:
         # Files without elements cannot be mapped.
         array: Array = np.load(file, mmap_mode=mode if file.stat().st_size > 128 else None)  # type: ignore[arg-type]
         # Kernels trust the sizes of arrays, so a file of another size must not get to them.
-        if [array.dtype.str, list(array.shape)] != self.manifest["arrays"][name]:
+        is_written = [array.dtype.str, list(array.shape)] == self.manifest["arrays"][name]
+        if not is_written or not array.flags.c_contiguous:
             raise ValueError(f"{file.name} is not the array that was written")
+        if self.verify and _checksum(array) != self.manifest["checksums"][name]:
+            raise ValueError(f"{file.name} does not have the bytes that were written")
         # A plain array over the mapping: np.memmap objects are slower to hand to kernels.
         return np.asarray(array)
 
@@ -222,4 +235,21 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         what = "upgrade Tamis" if manifest["format"] > FORMAT else "save the index anew"
         has = f"the index at {path} has format {manifest['format']}"
         raise SnapshotError(f"{has}; this Tamis reads {FORMAT}, {what}")
+    # Older snapshots have no checksum; they are read as they are.
+    if manifest.get("checksum", given := _checksum_of_manifest(manifest)) != given:
+        raise SnapshotError(f"the manifest of {path} is not the one that was written")
     return manifest
+
+
+def _checksum(array: Array) -> int:
+    """CRC-32 of an array's bytes: finds every flipped bit, and is fast."""
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data)
+
+
+def _checksum_of_manifest(manifest: dict[str, Any]) -> int:
+    rest = {name: held for name, held in manifest.items() if name != "checksum"}
+    return zlib.crc32(_text_of_manifest(rest).encode())
+
+
+def _text_of_manifest(manifest: dict[str, Any]) -> str:
+    return json.dumps(manifest, indent=1)

@@ -23,7 +23,7 @@ class Counted:
 
     def number_of(self, text: str) -> int:
         """The number of a text, or -1."""
-        if not (text.isascii() and text.isdigit()) or str(int(text)) != text:
+        if len(text) > 10 or not (text.isascii() and text.isdigit()) or str(int(text)) != text:
             return -1
         return int(text) if int(text) < self.n else -1
 
@@ -75,7 +75,8 @@ class Stored:
 
     def number_of(self, text: str) -> int:
         """The number of a text, or -1."""
-        wanted = np.frombuffer(text.encode(), np.uint8)
+        # Lone surrogates pass, to be found nowhere.
+        wanted = np.frombuffer(text.encode(errors="surrogatepass"), np.uint8)
         return int(find_text(self.letters, self.offsets, self.table, wanted))
 
     def texts_of(self, numbers: Numbers) -> list[str]:

@@ -6,17 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tamis.errors import shortened
 from tamis.language.evaluate import accepts, satisfies
 from tamis.language.sql_writer import attribute_text, to_sql, value_text
 from tamis.language.tree import (
     And,
     Filter,
+    InBox,
     InRange,
     Missing,
     Near,
     Not,
     Or,
     Predicate,
+    Present,
+    Within,
 )
 from tamis.values import (
     Attributes,
@@ -113,15 +117,19 @@ def _reason(node: Predicate, values: tuple[Value, ...]) -> str:
         return f"{name} = {_shown(winner)} {_clause(node, winner, True)}"
     if len(values) == 1:
         return f"{name} = {_shown(values[0])} {_clause(node, values[0], False)}"
-    return f"none of {name} = {_shown_all(values)} {_clause(node, values[0], True)}"
+    return f"none of {name} = {_shown_all(values)} is {_asked(node)}"
 
 
 def _clause(node: Predicate, value: Value, held: bool) -> str:
     """What a predicate asks, as the end of a sentence about a value: ``is not < 3300``."""
+    asked = _asked(node) if held else f"not {_asked(node)}"
     if isinstance(node, Near) and isinstance(value, Point) and value.is_place:
         metres = distance_m(node.center, value)
-        return f"is {metres:.1f} m away, {'' if held else 'not '}{_asked(node)}"
-    return f"is {'' if held else 'not '}{_asked(node)}"
+        rounded = round(metres, 1)
+        # Not rounded to the other side of what is asked.
+        is_within = rounded < node.metres if node.open else rounded <= node.metres
+        return f"is {rounded if is_within == held else metres} m away, {asked}"
+    return f"is {asked}"
 
 
 def _asked(node: Predicate) -> str:
@@ -130,11 +138,13 @@ def _asked(node: Predicate) -> str:
         return f"{'<' if node.open else '<='} {node.metres} m from ({lon}, {lat})"
     if isinstance(node, InRange) and node.range.low is not None and node.range.high is not None:
         return f"in {_shown(node.range)}"
-    text, name = to_sql(node), attribute_text(node.attribute)
-    if text.startswith(name + " "):
-        return text[len(name) + 1 :].replace("IS NOT NULL", "present")
-    call = text.split("(", 1)[0]
-    return "within the polygon" if call == "within" else f"in {text}"
+    if isinstance(node, Present):
+        return "present"
+    if isinstance(node, Within):
+        return "within the polygon"
+    if isinstance(node, InBox):
+        return f"in {to_sql(node)}"
+    return shortened(to_sql(node).removeprefix(attribute_text(node.attribute) + " "))
 
 
 def _shown_all(values: tuple[Value, ...]) -> str:
@@ -148,5 +158,4 @@ def _shown(value: Value) -> str:
         return f"{value.ends[0]}{low or '…'}, {high or '…'}{value.ends[1]}"
     if isinstance(value, Polygon):
         return "a polygon"
-    text = value_text(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return shortened(value_text(value), 60)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, TamisError
-from tamis.language.json_places import offset_of
+from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, TamisError, quoted
+from tamis.language.json_places import fault_in, offset_of
 from tamis.language.tree import (
     FALSE,
     MAX_DEPTH,
@@ -52,8 +53,9 @@ def parse_json_text(text: str) -> Filter:
         raise FilterSyntaxError(error.problem, text=text, offset=offset, path=error.path) from None
     except FilterError:
         raise
-    except ValueError as error:  # a repeated key, a number that is too large
-        raise FilterSyntaxError(f"not a filter: {error}", text=text, offset=0) from None
+    except ValueError:  # a repeated key, a number that is too large
+        offset, problem = fault_in(text)
+        raise FilterSyntaxError(f"not a filter: {problem}", text=text, offset=offset) from None
 
 
 def from_json(raw: Any) -> Filter:
@@ -84,7 +86,7 @@ def _read(raw: Any, path: str, depth: int) -> Filter:
         return FALSE
     if not isinstance(raw, Mapping):
         raise FilterSyntaxError(
-            f"{str(raw)[:40]!r} is not a filter; expected true, false or an object such as "
+            f"{quoted(raw)} is not a filter; expected true, false or an object such as "
             '{"attribute": "price", "op": "<", "value": 3300}',
             path=path,
         )
@@ -113,7 +115,7 @@ def _read_predicate(raw: Mapping[str, Any], path: str) -> Filter:
         )
     if not isinstance(op, str) or op not in _READERS:
         raise FilterSyntaxError(
-            f'"op" {op!r} is not one of {", ".join(_READERS)}', path=f"{path}.op"
+            f'"op" {quoted(op)} is not one of {", ".join(_READERS)}', path=f"{path}.op"
         )
     keys, reader = _READERS[op]
     _expect_keys(raw, {"attribute", "op", *keys.required, *keys.optional}, path, keys.required)
@@ -129,11 +131,11 @@ def _expect_keys(
     unknown = [key for key in raw if key not in known]
     if unknown:
         raise FilterSyntaxError(
-            f"unknown key {unknown[0]!r}; expected {', '.join(sorted(known))}", path=path
+            f"unknown key {quoted(unknown[0])}; expected {', '.join(sorted(known))}", path=path
         )
     missing = [key for key in required if key not in raw]
     if missing:
-        raise FilterSyntaxError(f"the key {missing[0]!r} is missing", path=path)
+        raise FilterSyntaxError(f"the key {quoted(missing[0])} is missing", path=path)
 
 
 class _Keys:
@@ -152,16 +154,22 @@ def _one_sided(op: str) -> Callable[[str, Mapping[str, Any]], Filter]:
     return read
 
 
+def _value(raw: Any) -> Any:
+    if isinstance(raw, float) and not math.isfinite(raw):
+        raise FilterError(f'{raw} is not JSON; infinity is {{"$number": "Infinity"}}')
+    return value_from_json(raw)
+
+
 def _bound(raw: Any) -> Any:
-    value = value_from_json(raw)
+    value = _value(raw)
     if value is None or isinstance(value, str):
-        raise FilterError(f"{raw!r} cannot bound a range; expected a number or a timestamp")
+        raise FilterError(f"{quoted(raw)} cannot bound a range; expected a number or a timestamp")
     return value
 
 
 def _numbers(raw: Any, count: int, what: str) -> list[Any]:
     if not isinstance(raw, list | tuple) or len(raw) != count:
-        raise FilterError(f"{raw!r} is not {what}")
+        raise FilterError(f"{quoted(raw)} is not {what}")
     return list(raw)
 
 
@@ -169,25 +177,25 @@ def _read_near(attribute: str, raw: Mapping[str, Any]) -> Filter:
     center = Point(*_numbers(raw["center"], 2, "a center [lon, lat]"))
     is_open = raw.get("open", False)
     if not isinstance(is_open, bool):
-        raise FilterError(f'"open" {is_open!r} is not true or false')
+        raise FilterError(f'"open" {quoted(is_open)} is not true or false')
     return Near(attribute, center, raw["metres"], is_open)
 
 
 def _read_within(attribute: str, raw: Mapping[str, Any]) -> Filter:
     if not isinstance(raw["polygon"], Mapping):
-        raise FilterError(f"{raw['polygon']!r} is not a GeoJSON Polygon or MultiPolygon")
+        raise FilterError(f"{quoted(raw['polygon'])} is not a GeoJSON Polygon or MultiPolygon")
     return Within(attribute, Polygon.from_geojson(raw["polygon"]))
 
 
 def _read_in(attribute: str, raw: Mapping[str, Any]) -> Filter:
     if not isinstance(raw["values"], list | tuple):
-        raise FilterError(f'"values" {raw["values"]!r} is not a list')
-    return is_in(attribute, [value_from_json(value) for value in raw["values"]])  # type: ignore[misc]
+        raise FilterError(f'"values" {quoted(raw["values"])} is not a list')
+    return is_in(attribute, map(_value, raw["values"]))
 
 
 _READERS: dict[str, tuple[_Keys, Callable[[str, Mapping[str, Any]], Filter]]] = {
-    "=": (_Keys("value"), lambda a, raw: Equals(a, value_from_json(raw["value"]))),  # type: ignore[arg-type]
-    "!=": (_Keys("value"), lambda a, raw: NotEquals(a, value_from_json(raw["value"]))),  # type: ignore[arg-type]
+    "=": (_Keys("value"), lambda a, raw: Equals(a, _value(raw["value"]))),
+    "!=": (_Keys("value"), lambda a, raw: NotEquals(a, _value(raw["value"]))),
     "<": (_Keys("value"), _one_sided("<")),
     "<=": (_Keys("value"), _one_sided("<=")),
     ">": (_Keys("value"), _one_sided(">")),

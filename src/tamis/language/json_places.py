@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import re
 
+from tamis.errors import quoted
+from tamis.values import load_json
+
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")\s*(:?)|-?\d[\d.eE+-]*|[][{}]')
 _STEP = re.compile(r"\.([a-z_]+)|\[(\d+)\]")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
@@ -23,6 +27,32 @@ def offset_of(text: str, path: str) -> int:
             break  # the part is missing: the object that lacks it is the place
         place = inner
     return place
+
+
+def fault_in(text: str) -> tuple[int, str]:
+    """Where and why ``load_json`` refuses what is JSON: a repeated key, a number too large.
+
+    >>> fault_in('{"a": [{"b": 1, "b": 2}]}')
+    (16, "the key 'b' is given twice in one object")
+    """
+    keys: list[set[str]] = []
+    for found in _TOKEN.finditer(text):
+        token, (string, colon) = found.group(), found.groups()
+        if colon:
+            key = json.loads(string)
+            if key in keys[-1]:
+                return found.start(), f"the key {quoted(key)} is given twice in one object"
+            keys[-1].add(key)
+        elif token in "[{":
+            keys.append(set())
+        elif token in "]}":
+            keys.pop()
+        elif string is None:
+            try:
+                load_json(token)
+            except ValueError as error:
+                return found.start(), str(error)
+    return 0, "a number or a key cannot be read"
 
 
 def _value_of_key(text: str, place: int, wanted: str) -> int | None:

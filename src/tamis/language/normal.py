@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import chain, product
 from typing import NamedTuple
 
 from tamis.errors import FilterTooComplex
@@ -29,6 +30,7 @@ from tamis.values import Kind, Range
 from tamis.values.ranges import Bound
 
 DEFAULT_CAP = 1024
+LITERALS_A_CONJUNCTION = 32  # allowed on average; expanding costs by the literal
 
 
 class Literal(NamedTuple):
@@ -68,12 +70,7 @@ def normal_form(
     if plain is not None:
         return (plain,)
     pushed = _push_down(node, negated=False)
-    size = _size(pushed)
-    if size > cap:
-        raise FilterTooComplex(
-            "conjunctions in its normal form", size, cap,
-            "split it into several subscriptions or raise the cap",
-        )  # fmt: skip
+    _check_size(_size(pushed), cap)
     simplified = (_simplify(conjunction, is_single) for conjunction in _expand(pushed))
     return _absorb(one for one in simplified if one is not None)
 
@@ -113,28 +110,46 @@ def _push_down(node: Filter, negated: bool) -> _Pushed:
     return Literal(node, negated)
 
 
-def _size(node: _Pushed) -> int:
-    """How many conjunctions the tree expands to, before any is dropped."""
+class _Size(NamedTuple):
+    """What a tree expands to, before anything is dropped."""
+
+    n_conjunctions: int
+    n_literals: int
+
+
+def _size(node: _Pushed) -> _Size:
     if isinstance(node, Literal):
-        return 1
+        return _Size(1, 1)
     word, parts = node
     sizes = [_size(part) for part in parts]
-    return math.prod(sizes) if word == "and" else sum(sizes)
+    if word == "or":
+        return _Size(sum(one.n_conjunctions for one in sizes), sum(one.n_literals for one in sizes))
+    n = math.prod(one.n_conjunctions for one in sizes)
+    # Each conjunction of a part is in n / (its conjunctions) of the product.
+    return _Size(n, sum(n // one.n_conjunctions * one.n_literals for one in sizes) if n else 0)
+
+
+def _check_size(size: _Size, cap: int) -> None:
+    advice = "split it into several subscriptions or raise the cap"
+    if size.n_conjunctions > cap:
+        what = "conjunctions in its normal form"
+        raise FilterTooComplex(what, size.n_conjunctions, cap, advice)
+    most = cap * LITERALS_A_CONJUNCTION
+    if size.n_conjunctions > 1 and size.n_literals > most:
+        what = "predicates in the conjunctions of its normal form"
+        raise FilterTooComplex(what, size.n_literals, most, advice)
 
 
 def _expand(node: _Pushed) -> list[Conjunction]:
     if isinstance(node, Literal):
         return [(node,)]
-    if _size(node) == 0:  # FALSE somewhere; its neighbours may be too large to expand
+    if _size(node).n_conjunctions == 0:  # FALSE somewhere; its neighbours may be too large
         return []
     word, parts = node
     expanded = [_expand(part) for part in parts]
     if word == "or":
-        return [conjunction for part in expanded for conjunction in part]
-    product: list[Conjunction] = [()]
-    for part in expanded:
-        product = [left + right for left in product for right in part]
-    return product
+        return list(chain.from_iterable(expanded))
+    return [tuple(chain.from_iterable(chosen)) for chosen in product(*expanded)]
 
 
 def _simplify(conjunction: Conjunction, is_single: Callable[[str], bool]) -> Conjunction | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tamis.errors import FilterError, FilterSyntaxError
+from tamis.errors import FilterError, FilterSyntaxError, quoted
 from tamis.language.json import from_json, parse_json_text
 from tamis.language.query import parse_query
 from tamis.language.sql import parse_sql
@@ -31,7 +31,7 @@ def parse_filter(given: str | Filter | Mapping[str, Any] | bool, spelling: str =
     ((col('mark') == 'FORD') & (col('year') >= 2014))
     """
     if spelling and spelling not in _SPELLINGS:
-        raise FilterError(f"spelling {spelling!r} is not one of {', '.join(_SPELLINGS)}")
+        raise FilterError(f"spelling {quoted(spelling)} is not one of {', '.join(_SPELLINGS)}")
     if isinstance(given, Filter):
         return given
     if isinstance(given, Mapping | bool):
@@ -49,5 +49,5 @@ def parse_filter(given: str | Filter | Mapping[str, Any] | bool, spelling: str =
         return parse_sql(given)
     except FilterSyntaxError as error:
         if "&" in given:
-            error.add_note('if this is HTTP query notation, give spelling="query"')
+            error.add_note('if this is HTTP query notation, read it with spelling="query"')
         raise

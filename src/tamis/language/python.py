@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tamis.errors import FilterError
+from tamis.errors import FilterError, quoted
 from tamis.language.tree import (
     And,
     Equals,
@@ -25,8 +25,10 @@ from tamis.language.tree import (
     Present,
     Within,
     is_in,
+    point_of,
+    range_of,
 )
-from tamis.values import Point, Polygon, Range, Value
+from tamis.values import Point, Polygon, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,32 +38,32 @@ class Column:
     name: str
 
     def __eq__(self, value: Value) -> Filter:  # type: ignore[override]
-        return Equals(self.name, value)
+        return Equals(self.name, _check_operand(value))
 
     def __ne__(self, value: Value) -> Filter:  # type: ignore[override]
-        return NotEquals(self.name, value)
+        return NotEquals(self.name, _check_operand(value))
 
     def __lt__(self, value: Any) -> Filter:
-        return InRange(self.name, Range(high=_check_bound(value), ends="[)"))
+        return InRange(self.name, range_of(high=_check_bound(value), ends="[)"))
 
     def __le__(self, value: Any) -> Filter:
-        return InRange(self.name, Range(high=_check_bound(value)))
+        return InRange(self.name, range_of(high=_check_bound(value)))
 
     def __gt__(self, value: Any) -> Filter:
-        return InRange(self.name, Range(low=_check_bound(value), ends="(]"))
+        return InRange(self.name, range_of(low=_check_bound(value), ends="(]"))
 
     def __ge__(self, value: Any) -> Filter:
-        return InRange(self.name, Range(low=_check_bound(value)))
+        return InRange(self.name, range_of(low=_check_bound(value)))
 
     __hash__ = None  # type: ignore[assignment]
 
     def between(self, low: Any, high: Any, ends: str = "[]") -> Filter:
         """One value lies between low and high; ends are "[]", "[)", "(]" or "()"."""
-        return InRange(self.name, Range(_check_bound(low), _check_bound(high), ends))
+        return InRange(self.name, range_of(_check_bound(low), _check_bound(high), ends))
 
     def is_in(self, *values: Value) -> Filter:
         """Some value is one of these."""
-        return is_in(self.name, values)
+        return is_in(self.name, map(_check_operand, values))
 
     def starts_with(self, prefix: str) -> Filter:
         """Some text starts so."""
@@ -93,7 +95,7 @@ class Column:
 
     def distance(self, lon: float, lat: float) -> Distance:
         """The distance from a place, to be compared: ``.distance(37.6, 55.7) < 500`` metres."""
-        return Distance(self.name, Point(lon, lat))
+        return Distance(self.name, point_of(lon, lat))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,12 +133,22 @@ def col(name: str) -> Column:
     return Column(name)
 
 
+def _check_operand(value: Any) -> Any:
+    if isinstance(value, Column | Distance):
+        raise FilterError(
+            f"{quoted(value)} is an attribute where a value was expected; attributes are compared "
+            "with values only"
+        )
+    return value
+
+
 def _check_bound(value: Any) -> Any:
+    _check_operand(value)
     if value is None:
         raise FilterError("a comparison with None; use is_null(), or leave that border out")
     if isinstance(value, str):
         raise FilterError(
-            f"text {value!r} has no order here; compare numbers or timestamps, or use "
+            f"text {quoted(value)} has no order here; compare numbers or timestamps, or use "
             "starts_with() for text"
         )
     return value
@@ -174,7 +186,7 @@ def _write_range(node: Any) -> str:
 
 def _write_near(node: Any) -> str:
     where = f"col({node.attribute!r}).distance({node.center.lon!r}, {node.center.lat!r})"
-    return f"({where} {'<' if node.open else '<='} {node.metres!r})"
+    return f"({where} {'<' if node.open else '<='} {quoted(node.metres)})"
 
 
 _WRITERS: dict[type, Callable[[Any], str]] = {

@@ -7,11 +7,18 @@ notation has no parameter for stands as SQL in a parameter ``where``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import parse_qsl, quote
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import quote, unquote_plus
 
-from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, TamisError
+from tamis.errors import (
+    FilterError,
+    FilterSyntaxError,
+    FilterTooComplex,
+    TamisError,
+    quoted,
+    shortened,
+)
 from tamis.language.sql import MAX_TEXT, parse_sql
 from tamis.language.sql_writer import to_sql
 from tamis.language.tree import (
@@ -32,6 +39,8 @@ from tamis.language.tree import (
 )
 from tamis.values import Point, Polygon, Range, Value, numeric_text, parse_timestamp
 from tamis.values.timestamps import timestamp_text
+
+MAX_PARAMETERS = 10_000
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BORDERS = {
@@ -54,11 +63,11 @@ def parse_query(text: str) -> Filter:
         raise FilterSyntaxError(
             "the filter is empty; write where=TRUE to accept every event", text=text, offset=0
         )
-    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for parameter, value in _parameters(text):
+    groups: dict[tuple[str, str], list[_Given]] = {}
+    for parameter, value, offset in _parameters(text):
         attribute, word = _split(parameter)
         family = "range" if word in _BORDERS else word
-        groups.setdefault((attribute, family), []).append((word, value))
+        groups.setdefault((attribute, family), []).append(_Given(word, value, offset))
     return all_of([_read(text, *key, given) for key, given in groups.items()])
 
 
@@ -84,35 +93,47 @@ def to_query(node: Filter) -> str:
     return "where=" + quote(to_sql(node), safe="")
 
 
-def _parameters(text: str) -> list[tuple[str, str]]:
+class _Given(NamedTuple):
+    """What is asked of an attribute, with which value, and where that stands."""
+
+    word: str
+    value: str
+    offset: int
+
+
+def _parameters(text: str) -> Iterator[tuple[str, str, int]]:
+    """Each parameter with its value and its offset."""
     bad_escape = _BAD_ESCAPE.search(text)
     if bad_escape:
-        raise FilterSyntaxError(
-            "'%' begins an escape of two hexadecimal digits; a '%' itself is written %25",
-            text=text,
-            offset=bad_escape.start(),
-        )
-    try:
-        pairs = parse_qsl(
+        _fail(
             text,
-            keep_blank_values=True,
-            strict_parsing=True,
-            errors="strict",
-            max_num_fields=10_000,
+            "'%' begins an escape of two hexadecimal digits; a '%' itself is written %25",
+            bad_escape.start(),
         )
-    except UnicodeDecodeError:
-        raise FilterSyntaxError("the %-escapes are not UTF-8", text=text, offset=0) from None
-    except ValueError as error:
-        bad = next((part for part in text.split("&") if "=" not in part), "")
-        raise FilterSyntaxError(
-            f"expected parameter=value pairs joined by '&' ({error})",
-            text=text,
-            offset=text.find(bad),
-        ) from None
-    for name, _ in pairs:
+    parts = text.split("&")
+    if len(parts) > MAX_PARAMETERS:
+        raise FilterTooComplex("parameters", len(parts), MAX_PARAMETERS, "shorten it")
+    offset = 0
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not equals:
+            found = f"{quoted(part)} is not one" if part else "here is none"
+            _fail(text, f"expected parameter=value pairs joined by '&'; {found}", offset)
         if not name:
-            raise FilterSyntaxError("a parameter has no name", text=text, offset=0)
-    return pairs
+            _fail(text, "a parameter has no name", offset)
+        yield _decode(text, name, offset), _decode(text, value, offset + len(name) + 1), offset
+        offset += len(part) + 1
+
+
+def _decode(text: str, part: str, offset: int) -> str:
+    try:
+        return unquote_plus(part, errors="strict")
+    except UnicodeDecodeError:
+        _fail(text, "the %-escapes are not UTF-8", text.index("%", offset))
+
+
+def _fail(text: str, problem: str, offset: int) -> NoReturn:
+    raise FilterSyntaxError(problem, text=text, offset=offset)
 
 
 def _split(parameter: str) -> tuple[str, str]:
@@ -125,46 +146,38 @@ def _split(parameter: str) -> tuple[str, str]:
     return parameter, ""
 
 
-def _read(text: str, attribute: str, family: str, given: list[tuple[str, str]]) -> Filter:
+def _read(text: str, attribute: str, family: str, given: list[_Given]) -> Filter:
     try:
         if family == "range":
-            return _read_range(attribute, given)
+            return _read_range(text, attribute, given)
         if len(given) > 1 and family not in ("", "not"):
-            name = f"{attribute}_{family}" if attribute else family
-            raise FilterError(f"{name} is given {len(given)} times; give it once")
-        return _READERS[family](attribute, [value for _, value in given])
-    except FilterSyntaxError as error:
-        if family == "where":
-            raise
-        raise FilterSyntaxError(error.problem, text=text, offset=_find(text, attribute)) from None
-    except FilterTooComplex:
+            name = shortened(f"{attribute}_{family}" if attribute else family)
+            _fail(text, f"{name} is given {len(given)} times; give it once", given[1].offset)
+        return _READERS[family](attribute, [one.value for one in given])
+    except (FilterSyntaxError, FilterTooComplex):
         raise
     except TamisError as error:
-        raise FilterSyntaxError(str(error), text=text, offset=_find(text, attribute)) from None
+        _fail(text, str(error), given[0].offset)
 
 
-def _find(text: str, attribute: str) -> int:
-    return max(0, text.find(quote(attribute)))
-
-
-def _read_range(attribute: str, given: list[tuple[str, str]]) -> Filter:
+def _read_range(text: str, attribute: str, given: list[_Given]) -> Filter:
     borders: dict[str, Any] = {}
     is_open = {"low": False, "high": False}
-    for word, value in given:
-        side, opened = _BORDERS[word]
+    for one in given:
+        side, opened = _BORDERS[one.word]
         if side in borders:
-            raise FilterError(f"two {side} borders for {attribute!r}; give one")
-        borders[side], is_open[side] = _bound(value), opened
+            _fail(text, f"two {side} borders for {quoted(attribute)}; give one", one.offset)
+        borders[side], is_open[side] = _bound(one.value), opened
+        if borders[side] is None:
+            expected = "expected a number or 2026-01-31T12:00:00Z"
+            _fail(text, f"{quoted(one.value)} is not a border; {expected}", one.offset)
     ends = ("(" if is_open["low"] else "[") + (")" if is_open["high"] else "]")
     return InRange(attribute, Range(borders.get("low"), borders.get("high"), ends))
 
 
 def _bound(text: str) -> Any:
     number = numeric_text(text)
-    bound = parse_timestamp(text) if number is None else number
-    if bound is None:
-        raise FilterError(f"{text!r} is not a border; expected a number or 2026-01-31T12:00:00Z")
-    return bound
+    return parse_timestamp(text) if number is None else number
 
 
 def _value(text: str) -> Value:
@@ -180,7 +193,7 @@ def _value(text: str) -> Value:
 def _numbers(text: str, count: int) -> list[float]:
     numbers = [numeric_text(part.strip()) for part in text.split(",")]
     if len(numbers) != count or None in numbers:
-        raise FilterError(f"{text!r} is not {count} numbers joined by ','")
+        raise FilterError(f"{quoted(text)} is not {count} numbers joined by ','")
     return [number for number in numbers if number is not None]
 
 
@@ -191,7 +204,7 @@ def _read_near(attribute: str, values: list[str], is_open: bool) -> Filter:
 
 def _read_null(attribute: str, values: list[str]) -> Filter:
     if values[0] not in ("true", "false"):
-        raise FilterError(f"{attribute}_null is true or false, not {values[0]!r}")
+        raise FilterError(f"{shortened(attribute)}_null is true or false, not {quoted(values[0])}")
     return Missing(attribute) if values[0] == "true" else Present(attribute)
 
 

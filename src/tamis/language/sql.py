@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
-from tamis.errors import FilterSyntaxError, FilterTooComplex, TamisError
+from tamis.errors import FilterSyntaxError, FilterTooComplex, TamisError, quoted
 from tamis.language.sql_syntax import parse_condition, room_for
 from tamis.language.sql_tokens import RESERVED, tokenise
 from tamis.language.tree import (
@@ -97,7 +97,7 @@ class _Reader:
     def _only(self, node: exp.Expression, *known: str) -> None:
         for name, given in node.args.items():
             if name not in known and given not in (None, False, []):
-                self._refuse(node, f"{self._describe(node)} with {name!r} is not supported")
+                self._refuse(node, f"{self._describe(node)} with {quoted(name)} is not supported")
 
     def _join(self, node: exp.Expression) -> Filter:
         kind, parts = type(node), []
@@ -189,8 +189,9 @@ class _Reader:
             elif letter in "%_":
                 self._refuse(
                     node,
-                    f"{letter!r} inside the pattern {pattern!r}; only a prefix, 'prefix%', is "
-                    "supported (write LIKE 'a!%b%' ESCAPE '!' for the character itself)",
+                    f"{quoted(letter)} inside the pattern {quoted(pattern)}; only a prefix, "
+                    "'prefix%', is supported (write LIKE 'a!%b%' ESCAPE '!' for the character "
+                    "itself)",
                 )
             else:
                 prefix.append(letter)
@@ -202,8 +203,8 @@ class _Reader:
         if not letter or letter not in "%_" + escape:
             self._refuse(
                 node,
-                f"the escape character {escape!r} in the pattern {pattern!r} is followed by "
-                f"{repr(letter) if letter else 'nothing'}; expected '%', '_' or itself",
+                f"the escape character {quoted(escape)} in the pattern {quoted(pattern)} is "
+                f"followed by {repr(letter) if letter else 'nothing'}; expected '%', '_' or itself",
             )
         return letter
 
@@ -230,7 +231,7 @@ class _Reader:
             self._refuse(node, "distance(…) is compared: distance(location, lon, lat) < metres")
         if name in ("point", "infinity"):
             self._refuse(node, f"{name}(…) is a value; compare an attribute with it")
-        self._refuse(node, f"unknown function {node.name!r}; known are {_FUNCTIONS}")
+        self._refuse(node, f"unknown function {quoted(node.name)}; known are {_FUNCTIONS}")
 
     def _in_range(self, node: exp.Expression) -> Filter:
         attribute, low, high, ends = self._args(node, 4)
@@ -275,7 +276,7 @@ class _Reader:
             if part.args.get("quoted"):
                 continue
             if not name.isidentifier() or name.upper() in RESERVED:
-                self._refuse(node, f"{name[:30]!r} is not a plain name; put it in double quotes")
+                self._refuse(node, f"{quoted(name)} is not a plain name; put it in double quotes")
         return ".".join(str(part.this) for part in node.parts)
 
     def _value(self, node: exp.Expression) -> Value:
@@ -295,8 +296,8 @@ class _Reader:
         if _is_column(node):
             self._refuse(
                 node,
-                f"expected a value, not the attribute {self._attribute(node)!r}; text is written "
-                "in single quotes",
+                f"expected a value, not the attribute {quoted(self._attribute(node))}; text is "
+                "written in single quotes",
             )
         return self._number(node, "a value: a number, a text in single quotes, TRUE or FALSE")
 
@@ -318,7 +319,7 @@ class _Reader:
         try:
             number = sign * float(digits)
         except ValueError:  # sqlglot lets 1e and 1e5.5 pass for numbers
-            self._refuse(node, f"{digits[:30]!r} is not a number")
+            self._refuse(node, f"{quoted(digits)} is not a number")
         if math.isinf(number):
             self._refuse(node, f"{digits[:30]} is beyond float64; infinity() is spelled so")
         return number
@@ -331,11 +332,14 @@ class _Reader:
         self._only(node, "this", "to")
         self._only(target, "this", "nested")
         if target.this is exp.DataType.Type.DATE and len(text.this) > len("2026-01-31"):
-            self._refuse(node, f"DATE {text.this!r} has a time of day; write TIMESTAMP instead")
+            self._refuse(
+                node, f"DATE {quoted(text.this)} has a time of day; write TIMESTAMP instead"
+            )
         moment = parse_timestamp(str(node.this.this))
         if moment is None:
             self._refuse(
-                node, f"{node.this.this!r} is not a timestamp; expected e.g. 2026-01-31T12:00:00Z"
+                node,
+                f"{quoted(node.this.this)} is not a timestamp; expected e.g. 2026-01-31T12:00:00Z",
             )
         return moment
 
@@ -346,7 +350,7 @@ class _Reader:
         if isinstance(value, str):
             self._refuse(
                 node,
-                f"text {value[:30]!r} has no order here; compare with a number or with "
+                f"text {quoted(value)} has no order here; compare with a number or with "
                 "TIMESTAMP '2026-01-31T12:00:00Z', or use LIKE 'prefix%' for text",
             )
         return value
@@ -354,7 +358,7 @@ class _Reader:
     # -- saying what is wrong
 
     def _describe(self, node: exp.Expression) -> str:
-        return repr(node.sql(dialect="postgres")[:60])
+        return quoted(node.sql(dialect="postgres"))
 
     def _refuse(self, node: exp.Expression, problem: str) -> NoReturn:
         self._fail(problem, self._offset(node))

@@ -13,7 +13,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from tamis.errors import FilterSyntaxError
+from tamis.errors import FilterSyntaxError, quoted
 from tamis.language.sql_tokens import DIALECT
 from tamis.language.tree import MAX_DEPTH
 
@@ -34,10 +34,12 @@ def _explain(text: str, error: ParseError, token: Token) -> NoReturn:
     shown = text[token.start : token.end + 1]
     said = str(error.errors[0].get("description") or "") if error.errors else ""
     if said.startswith("Required keyword"):
-        _fail(text, f"something is missing after {shown!r}", token.start)
+        _fail(text, f"something is missing after {quoted(shown)}", token.start)
     if said.startswith("Expecting"):
-        _fail(text, f"expected {said.removeprefix('Expecting ').strip('.')!r}", token.end + 1)
-    _fail(text, f"unexpected {shown!r}; expected a condition such as price < 3300", token.start)
+        _fail(text, f"expected {quoted(said.removeprefix('Expecting ').strip('.'))}", token.end + 1)
+    _fail(
+        text, f"unexpected {quoted(shown)}; expected a condition such as price < 3300", token.start
+    )
 
 
 def _fail(text: str, problem: str, offset: int) -> NoReturn:

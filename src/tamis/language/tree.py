@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tamis.errors import FilterError, FilterTooComplex, InvalidValue
+from tamis.errors import FilterError, FilterTooComplex, InvalidValue, quoted
 from tamis.values import Kind, Point, Polygon, Range, Value, check_value, kind_of
 
 MAX_DEPTH = 100
@@ -123,7 +123,7 @@ class InRange(Predicate):
     def __post_init__(self) -> None:
         _check_attribute(self.attribute)
         if not isinstance(self.range, Range):
-            raise FilterError(f"InRange needs a Range; {self.range!r} was given")
+            raise FilterError(f"InRange needs a Range; {quoted(self.range)} was given")
         if self.range.low is None and self.range.high is None:
             raise FilterError("a range without borders tests nothing; use IS NOT NULL instead")
 
@@ -138,7 +138,7 @@ class Prefix(Predicate):
     def __post_init__(self) -> None:
         _check_attribute(self.attribute)
         if not isinstance(self.prefix, str):
-            raise FilterError(f"a prefix is text; {self.prefix!r} was given")
+            raise FilterError(f"a prefix is text; {quoted(self.prefix)} was given")
         _check_literal(self.prefix)
 
 
@@ -172,7 +172,7 @@ class Within(Predicate):
     def __post_init__(self) -> None:
         _check_attribute(self.attribute)
         if not isinstance(self.polygon, Polygon):
-            raise FilterError(f"within needs a Polygon; {self.polygon!r} was given")
+            raise FilterError(f"within needs a Polygon; {quoted(self.polygon)} was given")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -188,8 +188,8 @@ class InBox(Predicate):
     def __post_init__(self) -> None:
         _check_attribute(self.attribute)
         for name, corner in (
-            ("1", Point(self.lon1, self.lat1)),
-            ("2", Point(self.lon2, self.lat2)),
+            ("1", point_of(self.lon1, self.lat1)),
+            ("2", point_of(self.lon2, self.lat2)),
         ):
             object.__setattr__(self, "lon" + name, corner.lon)
             object.__setattr__(self, "lat" + name, corner.lat)
@@ -215,11 +215,13 @@ class Near(Predicate):
 
     def __post_init__(self) -> None:
         _check_attribute(self.attribute)
-        metres = check_value(self.metres)
+        metres = _check_literal(self.metres)
         if isinstance(metres, bool) or not isinstance(metres, int | float):
-            raise FilterError(f"a distance is a number of metres; {self.metres!r} was given")
+            raise FilterError(f"a distance is a number of metres; {quoted(self.metres)} was given")
         if not (0 <= metres < math.inf):
             raise FilterError(f"a distance of {metres} metres; expected 0 or more, and finite")
+        if not isinstance(self.center, Point):
+            raise FilterError(f"a distance is from a Point; {quoted(self.center)} was given")
         if not self.center.is_place:
             raise FilterError(
                 f"({self.center.lon}, {self.center.lat}) is not a place; expected a longitude from "
@@ -278,7 +280,7 @@ def is_in(attribute: str, values: Iterable[Value]) -> Filter:
     """``In``, or ``Equals`` if only one different value is given."""
     given = list(values)
     if not given:
-        raise FilterError(f"IN for {attribute!r} has no values; give at least one")
+        raise FilterError(f"IN for {quoted(attribute)} has no values; give at least one")
     first = Equals(attribute, given[0])
     if all(Equals(attribute, value) == first for value in given):
         return first
@@ -301,7 +303,7 @@ def _flatten_parts(node: And | Or) -> None:
 def _check_filter(part: object) -> Filter:
     if isinstance(part, Filter):
         return part
-    raise FilterError(f"{part!r} is not a filter; expected e.g. col('price') < 3300")
+    raise FilterError(f"{quoted(part)} is not a filter; expected e.g. col('price') < 3300")
 
 
 def _check_depth(depth: int) -> int:
@@ -312,23 +314,44 @@ def _check_depth(depth: int) -> int:
 
 def _check_attribute(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise FilterError(f"{name!r} is not the name of an attribute; expected non-empty text")
-    check_value(name)
+        raise FilterError(
+            f"{quoted(name)} is not the name of an attribute; expected non-empty text"
+        )
+    try:
+        check_value(name)
+    except InvalidValue as error:
+        raise FilterError(str(error)) from None
+
+
+def point_of(lon: float, lat: float) -> Point:
+    """A point in a filter."""
+    try:
+        return Point(lon, lat)
+    except InvalidValue as error:
+        raise FilterError(str(error)) from None
+
+
+def range_of(low: object = None, high: object = None, ends: str = "[]") -> Range:
+    """A range in a filter."""
+    try:
+        return Range(low, high, ends)  # type: ignore[arg-type]  # it checks
+    except InvalidValue as error:
+        raise FilterError(str(error)) from None
 
 
 def _check_literal(raw: object) -> Value:
     if isinstance(raw, Filter):
-        raise FilterError(f"{raw!r} is a filter where a value was expected")
+        raise FilterError(f"{quoted(raw)} is a filter where a value was expected")
     try:
         value = check_value(raw)
     except InvalidValue as error:
         raise FilterError(str(error)) from None
     if value is None:
-        raise FilterError(f"{raw!r} compares with nothing; use IS NULL or IS NOT NULL")
+        raise FilterError(f"{quoted(raw)} compares with nothing; use IS NULL or IS NOT NULL")
     if kind_of(value) not in _EQUALITY_KINDS:
         raise FilterError(
-            f"{value!r} cannot be compared for equality; use BETWEEN for ranges and within() for "
-            "polygons"
+            f"{quoted(value)} cannot be compared for equality; use BETWEEN for ranges and within() "
+            "for polygons"
         )
     return value
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import InvalidEvent, TamisError
+from tamis.errors import InvalidEvent, TamisError, quoted
 from tamis.model.event_arrow import EventColumns, events_from_arrow, rows_of, values_of
 from tamis.values import Attributes, attributes_of
 
@@ -23,7 +23,7 @@ def attributes_of_batch(events: Any) -> list[Attributes]:
     if isinstance(events, pa.Table | pa.RecordBatch):
         rows = _rows_of_table(events)
     elif hasattr(events, "iloc") and hasattr(events, "columns"):  # a pandas frame
-        rows = _rows_of_table(_table_of_frame(events))
+        rows = _rows_of_table(table_of_frame(events))
     elif isinstance(events, Mapping):
         rows = _rows_of_arrays(events)
     elif isinstance(events, Iterable) and not isinstance(events, str | bytes):
@@ -53,7 +53,8 @@ def _rows_of_table(table: pa.Table | pa.RecordBatch) -> Iterable[Any]:
     return rows_of(table)
 
 
-def _table_of_frame(frame: Any) -> pa.Table:
+def table_of_frame(frame: Any) -> pa.Table:
+    """A pandas frame as an Arrow table."""
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, ValueError, TypeError) as error:
@@ -65,8 +66,8 @@ def _rows_of_arrays(arrays: Mapping[str, Any]) -> list[dict[str, Any]]:
         is_flat = getattr(array, "ndim", 1) == 0
         if isinstance(array, _NO_ARRAYS) or is_flat or not hasattr(array, "__len__"):
             raise InvalidEvent(
-                f"{name!r} is {type(array).__name__}, not an array with a value an event; put a "
-                "single event into a list"
+                f"{quoted(name)} is {type(array).__name__}, not an array with a value an event; "
+                "put a single event into a list"
             )
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -86,5 +87,5 @@ def _plain(name: str, array: Any) -> Any:
         return array
     try:
         return values_of(array)
-    except (TamisError, ValueError) as error:
-        raise InvalidEvent(f"the array {name!r} cannot be read: {error}") from None
+    except TamisError as error:
+        raise InvalidEvent(f"the array {quoted(name)} cannot be read: {error}") from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from tamis.errors import InvalidEvent, InvalidValue
+from tamis.errors import InvalidEvent, InvalidValue, quoted
 from tamis.values import (
     Attributes,
     Point,
@@ -32,6 +32,7 @@ _CLOUD_FRAME = frozenset(
     {"specversion", "id", "time", "data", "data_base64", "datacontenttype", "dataschema"}
 )
 
+_FINER = re.compile(r"(?<=\.\d{6})\d+", re.ASCII)
 _CLOUD_NAME = re.compile(r"[a-z0-9]+", re.ASCII)
 
 
@@ -65,19 +66,23 @@ class Event:
         location: Point | tuple[float, float] | None = None,
     ) -> None:
         if not isinstance(id, str) or not id:
-            raise InvalidEvent(f"event id {id!r} is not a non-empty text")
+            raise InvalidEvent(f"event id {quoted(id)} is not a non-empty text")
         if not isinstance(payload, bytes):
-            raise InvalidEvent(f"event {id!r}: the payload is {type(payload).__name__}, not bytes")
+            raise InvalidEvent(
+                f"event {quoted(id)}: the payload is {type(payload).__name__}, not bytes"
+            )
         given: object = attributes
         if not isinstance(given, Mapping):
-            raise InvalidEvent(f"event {id!r}: the attributes are no mapping: {repr(given)[:60]}")
+            raise InvalidEvent(
+                f"event {quoted(id)}: the attributes are no mapping: {quoted(given)}"
+            )
         try:
             check_value(id)
             checked = as_attributes(attributes)
             place = place_of(location)
             times = [_instant(time, "time"), _instant(until, "until")]
         except InvalidValue as error:
-            raise InvalidEvent(f"event {id!r}: {error}") from None
+            raise InvalidEvent(f"event {quoted(id)}: {error}") from None
         if place is not None:
             if LOCATION in checked and checked[LOCATION] != (place,):
                 raise InvalidEvent(
@@ -140,29 +145,29 @@ class Event:
 
         The attributes are those of ``data``; the context attributes that a filter can use
         (type, source, subject, extensions) are there as ``ce.type`` and so on. ``data_base64``
-        is the payload.
+        is the payload. Digits of the time beyond microseconds are dropped.
         """
         if not str(raw.get("specversion", "")).startswith("1."):
-            raise InvalidEvent(f"CloudEvents {raw.get('specversion')!r} is not 1.x")
+            raise InvalidEvent(f"CloudEvents {quoted(raw.get('specversion'))} is not 1.x")
         for name in ("id", "source", "type"):
             if not isinstance(raw.get(name), str) or not raw[name]:
-                raise InvalidEvent(f"the CloudEvent has no {name!r}, which is required")
+                raise InvalidEvent(f"the CloudEvent has no {quoted(name)}, which is required")
         data = raw.get("data")
         if data is None:
             data = {"attributes": {}, "payload": raw.get("data_base64")}
         elif "data_base64" in raw:
-            raise InvalidEvent(f"CloudEvent {raw['id']!r} has data and data_base64; keep one")
+            raise InvalidEvent(f"CloudEvent {quoted(raw['id'])} has data and data_base64; keep one")
         if not isinstance(data, Mapping):
             raise InvalidEvent(
-                f"CloudEvent {raw['id']!r}: data is {type(data).__name__}; expected an object of "
-                "attributes (datacontenttype application/json)"
+                f"CloudEvent {quoted(raw['id'])}: data is {type(data).__name__}; expected an "
+                "object of attributes (datacontenttype application/json)"
             )
         inner = data if isinstance(data.get("attributes"), Mapping) else {"attributes": data}
         context = {f"ce.{k}": v for k, v in raw.items() if k not in _CLOUD_FRAME and v is not None}
         if taken := [name for name in context if name in inner["attributes"]]:
             raise InvalidEvent(
-                f"CloudEvent {raw['id']!r}: its data has an attribute {taken[0]!r}, which is the "
-                "name of its context; rename it in the data"
+                f"CloudEvent {quoted(raw['id'])}: its data has an attribute {quoted(taken[0])}, "
+                "which is the name of its context; rename it in the data"
             )
         attributes = {**inner["attributes"], **context}
         return _from_envelope(
@@ -206,7 +211,7 @@ def _from_envelope(held: Mapping[str, Any], default_id: str) -> Event:
     unknown = [name for name in held if name not in _ENVELOPE]
     if unknown:
         raise InvalidEvent(
-            f"an event with attributes has the unknown field {unknown[0]!r}; expected "
+            f"an event with attributes has the unknown field {quoted(unknown[0])}; expected "
             f"{', '.join(sorted(_ENVELOPE))}"
         )
     identity = id_text(held.get("id"), default_id)
@@ -220,7 +225,7 @@ def _from_envelope(held: Mapping[str, Any], default_id: str) -> Event:
             place_of(held.get(LOCATION)),
         )
     except InvalidValue as error:
-        raise InvalidEvent(f"event {identity!r}: {error}") from None
+        raise InvalidEvent(f"event {quoted(identity)}: {error}") from None
 
 
 def _load(text: str | bytes) -> Any:
@@ -243,7 +248,7 @@ def id_text(raw: Any, default: str = "") -> str:
     if isinstance(raw, int) and not isinstance(raw, bool):
         return str(raw)
     if not isinstance(raw, str) or not raw:
-        raise InvalidEvent(f"event id {raw!r} is not a non-empty text or a whole number")
+        raise InvalidEvent(f"event id {quoted(raw)} is not a non-empty text or a whole number")
     return raw
 
 
@@ -264,9 +269,10 @@ def moment(raw: Any, name: str) -> datetime | None:
     """The instant that a datetime or a text stands for; None for None."""
     if isinstance(raw, date):
         return as_timestamp(raw)
-    spelt = parse_timestamp(raw) if isinstance(raw, str) else None
+    # Publishers write nanoseconds; an event keeps microseconds.
+    spelt = parse_timestamp(_FINER.sub("", raw)) if isinstance(raw, str) else None
     if spelt is None and raw is not None:
-        raise InvalidValue(f"{name} {raw!r} is not a timestamp such as 2026-01-31T12:00:00Z")
+        raise InvalidValue(f"{name} {quoted(raw)} is not a timestamp such as 2026-01-31T12:00:00Z")
     return spelt
 
 
@@ -274,18 +280,20 @@ def _instant(given: Any, name: str) -> datetime | None:
     if given is None:
         return None
     if not isinstance(given, date):
-        raise InvalidValue(f"{name} {given!r} is not a datetime or a date")
+        raise InvalidValue(f"{name} {quoted(given)} is not a datetime or a date")
     return as_timestamp(given)
 
 
 def place_of(raw: Any) -> Point | None:
-    """The point that ``[lon, lat]`` or GeoJSON stands for; None for None."""
+    """The point that ``[lon, lat]``, GeoJSON or ``{lon, lat}`` stands for; None for None."""
     if raw is None or isinstance(raw, Point):
         return raw
+    if isinstance(raw, Mapping) and raw.keys() == {"lon", "lat"}:
+        return Point(raw["lon"], raw["lat"])
     if isinstance(raw, Mapping):
         raw = value_from_json(raw)
         if isinstance(raw, Point):
             return raw
     if isinstance(raw, list | tuple) and len(raw) == 2:
         return Point(raw[0], raw[1])
-    raise InvalidValue(f"location {raw!r} is not a point; expected [lon, lat]")
+    raise InvalidValue(f"location {quoted(raw)} is not a point; expected [lon, lat]")

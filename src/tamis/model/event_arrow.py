@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import InvalidEvent, InvalidValue, TamisError
+from tamis.errors import InvalidEvent, InvalidValue, TamisError, quoted
 from tamis.model.event import LOCATION, Event, id_text, moment
 from tamis.values import Kind, Point, Polygon, Range, Value, kind_of
 
@@ -49,7 +49,7 @@ def events_to_arrow(events: Iterable[Event], columns: EventColumns | None = None
     )
     for name in attributes:
         if name in made:
-            raise InvalidEvent(f"the attribute {name!r} has the name of an event column")
+            raise InvalidEvent(f"the attribute {quoted(name)} has the name of an event column")
         made[name] = _column(name, [_own(e, name) for e in rows])
     return pa.table(made)
 
@@ -60,7 +60,7 @@ def events_from_arrow(
     """The events of a table; null is missing, a list is several values."""
     names = columns or EventColumns()
     if names.id not in batch.schema.names:
-        raise InvalidEvent(f"the table has no column {names.id!r} for the event id")
+        raise InvalidEvent(f"the table has no column {quoted(names.id)} for the event id")
     own = {names.id, names.time, names.until, names.payload, names.location}
     return [_event(row, names, own) for row in rows_of(batch)]
 
@@ -71,7 +71,7 @@ def _event(row: dict[str, Any], names: EventColumns, own: set[str]) -> Event:
         time = moment(row.get(names.time), names.time)
         until = moment(row.get(names.until), names.until)
     except InvalidValue as error:
-        raise InvalidEvent(f"event {identity!r}: {error}") from None
+        raise InvalidEvent(f"event {quoted(identity)}: {error}") from None
     attributes = {name: held for name, held in row.items() if name not in own}
     payload, place = row.get(names.payload), row.get(names.location)
     return Event(identity, attributes, payload or b"", time, until, place)
@@ -81,10 +81,12 @@ def rows_of(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     """Each row as a dict of values that ``as_attributes`` reads."""
     if len(set(batch.schema.names)) < len(batch.schema.names):
         raise InvalidEvent("the table has two columns of the same name")
-    try:
-        columns = {name: values_of(batch.column(name)) for name in batch.schema.names}
-    except (TamisError, ValueError) as error:
-        raise InvalidEvent(f"the table cannot be read: {error}") from None
+    columns = {}
+    for name in batch.schema.names:
+        try:
+            columns[name] = values_of(batch.column(name))
+        except TamisError as error:
+            raise InvalidEvent(f"the column {quoted(name)} cannot be read: {error}") from None
     return [
         dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
     ] or [{} for _ in range(batch.num_rows)]
@@ -98,7 +100,7 @@ def _column(name: str, held: list[tuple[Value, ...]]) -> pa.Array:
     kinds = {kind_of(value) for values in held for value in values}
     if len(kinds) != 1:
         found = " and ".join(sorted(kind.value for kind in kinds))
-        raise InvalidEvent(f"attribute {name!r} holds {found}; a column holds one kind")
+        raise InvalidEvent(f"attribute {quoted(name)} holds {found}; a column holds one kind")
     (kind,) = kinds
     value_type = _arrow_type(kind, name, [value for values in held for value in values])
     plain = [[_to_plain(value, value_type) for value in values] for values in held]
@@ -115,8 +117,8 @@ def _arrow_type(kind: Kind, name: str, values: list[Any]) -> pa.DataType:
         is_time = any(isinstance(b, datetime) for b in borders)
         if is_time and not all(isinstance(b, datetime) for b in borders):
             raise InvalidEvent(
-                f"attribute {name!r} holds ranges of numbers and of timestamps; a column holds one "
-                "kind"
+                f"attribute {quoted(name)} holds ranges of numbers and of timestamps; a column "
+                "holds one kind"
             )
         border = _TIMESTAMP if is_time else _number_type(name, borders)
         return pa.struct([("low", border), ("high", border), ("ends", pa.string())])
@@ -135,7 +137,7 @@ def _number_type(name: str, numbers: list[Any]) -> pa.DataType:
     inexact = next((n for n in numbers if float(n) != n), None)
     if inexact is not None:
         raise InvalidEvent(
-            f"attribute {name!r} mixes floats with {inexact}, which float64 cannot hold"
+            f"attribute {quoted(name)} mixes floats with {inexact}, which float64 cannot hold"
         )
     return pa.float64()
 
@@ -153,9 +155,30 @@ def _to_plain(value: Value | None, type: pa.DataType | None = None) -> Any:
     return float(value) if type == pa.float64() else value  # type: ignore[arg-type]
 
 
+def objects_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """What each row holds as a Python object; an InvalidValue where there is none for it.
+
+    >>> objects_of(pa.array([10**18]).cast(pa.timestamp("us")))
+    Traceback (most recent call last):
+        ...
+    tamis.errors.InvalidValue: a moment of type timestamp[us] is outside the years 1 to 9999
+    """
+    try:
+        held: list[Any] = column.to_pylist()
+    except OverflowError:
+        raise InvalidValue(
+            f"a moment of type {column.type} is outside the years 1 to 9999"
+        ) from None
+    except LookupError as error:  # of pytz or zoneinfo
+        raise InvalidValue(f"{error} is not a time zone known here") from None
+    except ValueError as error:  # text that is not UTF-8, nanoseconds
+        raise InvalidValue(str(error)) from None
+    return held
+
+
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """What each row holds, structs of points, polygons and ranges as such."""
-    held: list[Any] = column.to_pylist()
+    held = objects_of(column)
     is_list = any(test(column.type) for test in _LIST_TESTS)
     inner = column.type.value_type if is_list else column.type
     if not pa.types.is_struct(inner):

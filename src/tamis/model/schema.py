@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tamis.errors import InvalidSchema, InvalidValue, SchemaViolation
+from tamis.errors import InvalidSchema, InvalidValue, SchemaViolation, quoted
 from tamis.language.tree import (
     And,
     Equals,
@@ -33,6 +33,8 @@ from tamis.values import (
 )
 from tamis.values.coverage import as_bound
 
+_KEYS = ("kind", "single", "low", "high", "ends")
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
@@ -46,20 +48,24 @@ class Attribute:
     def from_json(cls, name: str, raw: Any) -> Attribute:
         """Read ``"number"``, or ``{"kind": "number", "single": true, "low": 0, "high": 100}``."""
         held: Any = {"kind": raw} if isinstance(raw, str) else raw
-        if not isinstance(held, Mapping) or not set(held) <= {"kind", "single", "low", "high"}:
+        if not isinstance(held, Mapping) or not set(held) <= set(_KEYS):
             raise InvalidSchema(
-                f"attribute {name!r}: {raw!r} is not a kind or an object of kind, single, low, high"
+                f"attribute {quoted(name)}: {quoted(raw)} is not a kind or an object of "
+                f"{', '.join(_KEYS)}"
             )
         kinds = [kind.value for kind in Kind]
         if held.get("kind") not in kinds:
             raise InvalidSchema(
-                f"attribute {name!r}: kind {held.get('kind')!r} is not one of {', '.join(kinds)}"
+                f"attribute {quoted(name)}: kind {quoted(held.get('kind'))} is not one of "
+                f"{', '.join(kinds)}"
             )
         is_single = held.get("single", True)
         if not isinstance(is_single, bool):
-            raise InvalidSchema(f"attribute {name!r}: single {is_single!r} is not true or false")
+            raise InvalidSchema(
+                f"attribute {quoted(name)}: single {quoted(is_single)} is not true or false"
+            )
         kind = Kind(held["kind"])
-        return cls(kind, is_single, _domain(name, kind, held.get("low"), held.get("high")))
+        return cls(kind, is_single, _domain(name, kind, held))
 
 
 class Schema:
@@ -77,7 +83,7 @@ class Schema:
             )
         for name in attributes:
             if not isinstance(name, str) or not name:
-                raise InvalidSchema(f"attribute name {name!r} is not a non-empty text")
+                raise InvalidSchema(f"attribute name {quoted(name)} is not a non-empty text")
         self.attributes: dict[str, Attribute] = {
             name: raw if isinstance(raw, Attribute) else Attribute.from_json(name, raw)
             for name, raw in attributes.items()
@@ -105,12 +111,14 @@ class Schema:
             wanted = _kinds_wanted(predicate)
             if wanted and known.kind not in wanted:
                 raise SchemaViolation(
-                    f"{predicate!r} never holds: the schema says {predicate.attribute!r} is "
+                    f"{quoted(predicate)} never holds: the schema says "
+                    f"{quoted(predicate.attribute)} is "
                     f"{known.kind.value}, the predicate is for {_listed(wanted)}"
                 )
             if known.domain is not None and not _meets(predicate, known.domain):
                 raise SchemaViolation(
-                    f"{predicate!r} never holds: the schema says {predicate.attribute!r} lies "
+                    f"{quoted(predicate)} never holds: the schema says "
+                    f"{quoted(predicate.attribute)} lies "
                     f"within {_shown(known.domain)}"
                 )
 
@@ -134,22 +142,29 @@ class Schema:
                 for side in ("low", "high"):
                     border = getattr(attribute.domain, side)
                     made[name][side] = None if border is None else value_to_json(border)
+                if attribute.domain.ends != "[]":
+                    made[name]["ends"] = attribute.domain.ends
         return made
 
 
-def _domain(name: str, kind: Kind, low: Any, high: Any) -> Range | None:
+def _domain(name: str, kind: Kind, held: Mapping[str, Any]) -> Range | None:
+    low, high, ends = held.get("low"), held.get("high"), held.get("ends", "[]")
     if low is None and high is None:
+        if "ends" in held:
+            raise InvalidSchema(f"attribute {quoted(name)}: ends without low and high")
         return None
     try:
-        domain = Range(value_from_json(low), value_from_json(high))  # type: ignore[arg-type]
+        domain = Range(value_from_json(low), value_from_json(high), ends)  # type: ignore[arg-type]
     except InvalidValue as error:
-        raise InvalidSchema(f"attribute {name!r}: {error}") from None
+        raise InvalidSchema(f"attribute {quoted(name)}: {error}") from None
     if domain.is_empty:
-        raise InvalidSchema(f"attribute {name!r}: low {low!r} lies above high {high!r}")
+        raise InvalidSchema(
+            f"attribute {quoted(name)}: low {quoted(low)} lies above high {quoted(high)}"
+        )
     allowed = Kind.TIMESTAMP if domain.is_of_timestamps else Kind.NUMBER
     if kind not in (allowed, Kind.RANGE):
         raise InvalidSchema(
-            f"attribute {name!r}: low and high are of kind {allowed.value}, the attribute is "
+            f"attribute {quoted(name)}: low and high are of kind {allowed.value}, the attribute is "
             f"{kind.value}"
         )
     return domain
@@ -158,12 +173,12 @@ def _domain(name: str, kind: Kind, low: Any, high: Any) -> Range | None:
 def _check_single(name: str, known: Attribute, values: tuple[Value, ...]) -> None:
     if len(values) > 1:
         raise SchemaViolation(
-            f"attribute {name!r} has {len(values)} values; the schema says it has one "
+            f"attribute {quoted(name)} has {len(values)} values; the schema says it has one "
             '(declare it with "single": false)'
         )
     if isinstance(values[0], Range) and known.kind is not Kind.RANGE:
         raise SchemaViolation(
-            f"attribute {name!r} is a range; the schema says it is {known.kind.value}"
+            f"attribute {quoted(name)} is a range; the schema says it is {known.kind.value}"
         )
 
 
@@ -178,8 +193,8 @@ def _check_domain(name: str, domain: Range, values: tuple[Value, ...]) -> None:
             is_of_its_kind = as_bound(value, like=border) is not None
         if is_of_its_kind and not covers(domain, value):
             raise SchemaViolation(
-                f"attribute {name!r}: {value!r} lies outside {_shown(domain)}, which the schema "
-                "says it is within"
+                f"attribute {quoted(name)}: {quoted(value)} lies outside {_shown(domain)}, which "
+                "the schema says it is within"
             )
 
 
@@ -196,7 +211,7 @@ def _meets(predicate: Predicate, domain: Range) -> bool:
 def _shown(domain: Range) -> str:
     low = "-∞" if domain.low is None else domain.low
     high = "∞" if domain.high is None else domain.high
-    return f"[{low}, {high}]"
+    return f"{domain.ends[0]}{low}, {high}{domain.ends[1]}"
 
 
 def _predicates(node: Filter) -> Iterator[Predicate]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.errors import InvalidSubscription, TamisError
+import pyarrow as pa
+
+from tamis.errors import InvalidSubscription, InvalidValue, TamisError, quoted
 from tamis.language import Filter, parse_filter, to_json
 from tamis.language.tree import Near, all_of
 from tamis.model.event import LOCATION, place_of
+from tamis.model.event_arrow import objects_of
 from tamis.values import Point, load_json
 
 DEFAULT_PRIORITY = 5
@@ -51,13 +54,14 @@ class Subscription:
         check_id(id)
         check_priority(priority, id)
         if not isinstance(owner, str) or not _is_unicode(owner):
-            raise InvalidSubscription(f"subscription {id!r}: owner {owner!r} is not valid text")
-        if delivery:
-            _check_delivery(id, delivery)
+            raise InvalidSubscription(
+                f"subscription {quoted(id)}: owner {quoted(owner)} is not valid text"
+            )
+        settings = _check_delivery(id, delivery) if delivery else {}
         place = _check_place(id, location, radius_m)
         for name, held in (
             ("id", id), ("filter", parse_filter(filter)), ("priority", priority),
-            ("owner", owner), ("delivery", dict(delivery or {})), ("location", place),
+            ("owner", owner), ("delivery", settings), ("location", place),
             ("radius_m", None if radius_m is None else float(radius_m)),
         ):  # fmt: skip
             object.__setattr__(self, name, held)
@@ -84,7 +88,9 @@ class Subscription:
         unknown = [name for name in raw if name not in _FIELDS]
         absent = [name for name in ("id", "filter") if name not in raw]
         if unknown or absent:
-            trouble = f"the unknown field {unknown[0]!r}" if unknown else f"no {absent[0]!r}"
+            trouble = (
+                f"the unknown field {quoted(unknown[0])}" if unknown else f"no {quoted(absent[0])}"
+            )
             raise InvalidSubscription(
                 f"the subscription has {trouble}; expected {', '.join(sorted(_FIELDS))}"
             )
@@ -93,7 +99,7 @@ class Subscription:
         except InvalidSubscription:
             raise
         except TamisError as error:
-            raise InvalidSubscription(f"subscription {raw['id']!r}: {error}") from error
+            raise InvalidSubscription(f"subscription {quoted(raw['id'])}: {error}") from error
 
     def to_json(self) -> dict[str, Any]:
         """The subscription as a JSON object, its filter in the JSON spelling."""
@@ -110,12 +116,28 @@ class Subscription:
         return made
 
 
+def subscriptions_from_arrow(table: pa.Table | pa.RecordBatch) -> Iterator[Subscription]:
+    """The subscriptions of a table (id, filter, priority, …); null is absent."""
+    names = table.schema.names
+    if absent := {"id", "filter"} - set(names):
+        raise InvalidSubscription(f"the table has no column {quoted(min(absent))}")
+    if len(set(names)) < len(names):
+        raise InvalidSubscription("the table has two columns of the same name")
+    try:
+        columns = [objects_of(table.column(name)) for name in names]
+    except InvalidValue as error:
+        raise InvalidSubscription(f"the table cannot be read: {error}") from None
+    for row in zip(*columns, strict=True):
+        held = {name: one for name, one in zip(names, row, strict=True) if one is not None}
+        yield Subscription.from_json(held)
+
+
 def check_id(id: object) -> None:
     """Raise InvalidSubscription unless the id is a non-empty text."""
     if not isinstance(id, str) or not id:
-        raise InvalidSubscription(f"subscription id {id!r} is not a non-empty text")
+        raise InvalidSubscription(f"subscription id {quoted(id)} is not a non-empty text")
     if not _is_unicode(id):
-        raise InvalidSubscription(f"subscription id {id!r} is not valid Unicode")
+        raise InvalidSubscription(f"subscription id {quoted(id)} is not valid Unicode")
 
 
 def check_priority(priority: object, id: str) -> None:
@@ -123,15 +145,15 @@ def check_priority(priority: object, id: str) -> None:
     is_whole = isinstance(priority, int) and not isinstance(priority, bool)
     if not is_whole or not 0 <= priority <= LOWEST_PRIORITY:  # type: ignore[operator]
         raise InvalidSubscription(
-            f"subscription {id!r}: priority {priority!r} is not a whole number from 0 (highest) "
-            f"to {LOWEST_PRIORITY}"
+            f"subscription {quoted(id)}: priority {quoted(priority)} is not a whole number from 0 "
+            f"(highest) to {LOWEST_PRIORITY}"
         )
 
 
 def _check_place(id: str, location: Any, radius_m: Any) -> Point | None:
     if (location is None) != (radius_m is None):
         raise InvalidSubscription(
-            f"subscription {id!r}: location and radius_m go together; give both or neither"
+            f"subscription {quoted(id)}: location and radius_m go together; give both or neither"
         )
     if location is None:
         return None
@@ -140,19 +162,21 @@ def _check_place(id: str, location: Any, radius_m: Any) -> Point | None:
         if place is not None:
             Near(LOCATION, place, radius_m)
     except TamisError as error:
-        raise InvalidSubscription(f"subscription {id!r}: {error}") from None
+        raise InvalidSubscription(f"subscription {quoted(id)}: {error}") from None
     return place
 
 
-def _check_delivery(id: str, delivery: object) -> None:
+def _check_delivery(id: str, delivery: object) -> dict[str, Any]:
+    """The settings as JSON has them, so that an index that is saved and opened has the same."""
     try:
         if isinstance(delivery, Mapping):
-            json.dumps(dict(delivery), allow_nan=False)
-            return
+            spelt = json.dumps(dict(delivery), allow_nan=False, ensure_ascii=False)
+            settings: dict[str, Any] = load_json(spelt.encode())
+            return settings
         trouble = f"{type(delivery).__name__}, not a mapping"
     except (TypeError, ValueError, RecursionError) as error:
         trouble = f"not JSON: {error}"
-    raise InvalidSubscription(f"subscription {id!r}: the delivery settings are {trouble}")
+    raise InvalidSubscription(f"subscription {quoted(id)}: the delivery settings are {trouble}")
 
 
 def _is_unicode(text: str) -> bool:

@@ -115,9 +115,6 @@ def subscription_of(row: dict[str, Any]) -> Subscription:
         held["delivery"] = dict(delivery)
     elif isinstance(delivery, dict):
         held["delivery"] = {key: value for key, value in delivery.items() if value is not None}
-    location = held.get("location")
-    if isinstance(location, dict) and {"lon", "lat"} == set(location):
-        held["location"] = [location["lon"], location["lat"]]
     subscription = Subscription.from_json(held)
     check_delivery(subscription)
     return subscription

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tamis.errors import InvalidValue
+from tamis.errors import InvalidValue, quoted
 from tamis.values.kinds import Value, check_value
 from tamis.values.ranges import Range
 from tamis.values.shapes import Point, Polygon
 from tamis.values.timestamps import parse_timestamp, timestamp_text
 
 _SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf}
+_KEYS = (
+    ("$timestamp",), ("$number",), ("$range", "ends"), ("type", "coordinates", "bbox"),
+)  # fmt: skip
 _GEOJSON = frozenset({"Point", "Polygon", "MultiPolygon"})
 
 
@@ -65,7 +68,7 @@ def value_from_json(raw: Any) -> Value | None:
     if "$number" in raw:
         special = _SPECIAL.get(raw["$number"]) if isinstance(raw["$number"], str) else None
         if special is None:
-            raise InvalidValue(f"{raw['$number']!r} is not one of {', '.join(_SPECIAL)}")
+            raise InvalidValue(f"{quoted(raw['$number'])} is not one of {', '.join(_SPECIAL)}")
         return special
     if "$range" in raw:
         return _range_from_json(raw)
@@ -74,31 +77,31 @@ def value_from_json(raw: Any) -> Value | None:
     if _is_geojson(raw):
         return Polygon.from_geojson(raw)
     raise InvalidValue(
-        f"the object {str(dict(raw))[:60]} is not a value; expected GeoJSON (Point, Polygon, "
+        f"the object {quoted(raw)} is not a value; expected GeoJSON (Point, Polygon, "
         "MultiPolygon), $range, $timestamp or $number"
     )
 
 
 def _check_keys(raw: Mapping[str, Any]) -> None:
-    """A misspelt key beside a ``$``-key would otherwise change the meaning unseen."""
-    for key in ("$timestamp", "$number", "$range"):
-        if key in raw:
-            unknown = [one for one in raw if one != key and (key, one) != ("$range", "ends")]
+    """A misspelt key would otherwise change the meaning unseen."""
+    for key, *others in _KEYS:
+        if key in raw and (key != "type" or _is_geojson(raw)):
+            unknown = [one for one in raw if one != key and one not in others]
             if unknown:
-                raise InvalidValue(f"unknown key {unknown[0]!r} beside {key!r}")
+                raise InvalidValue(f"unknown key {quoted(unknown[0])} beside {quoted(key)}")
 
 
 def _timestamp_from_json(text: Any) -> datetime:
     moment = parse_timestamp(text) if isinstance(text, str) else None
     if moment is None:
-        raise InvalidValue(f"{text!r} is not a timestamp; expected e.g. 2026-01-31T12:00:00Z")
+        raise InvalidValue(f"{quoted(text)} is not a timestamp; expected e.g. 2026-01-31T12:00:00Z")
     return moment
 
 
 def _range_from_json(raw: Mapping[str, Any]) -> Range:
     borders = raw["$range"]
     if not isinstance(borders, list | tuple) or len(borders) != 2:
-        raise InvalidValue(f"$range {borders!r} is not a list of two borders, [low, high]")
+        raise InvalidValue(f"$range {quoted(borders)} is not a list of two borders, [low, high]")
     low, high = (None if border is None else value_from_json(border) for border in borders)
     if (low is None) != (borders[0] is None) or (high is None) != (borders[1] is None):
         raise InvalidValue("NaN cannot bound a range; use null for an absent border")
@@ -108,5 +111,5 @@ def _range_from_json(raw: Mapping[str, Any]) -> Range:
 def _point_from_json(raw: Mapping[str, Any]) -> Point:
     pair = raw.get("coordinates")
     if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise InvalidValue(f"point coordinates {pair!r} are not [lon, lat]")
+        raise InvalidValue(f"point coordinates {quoted(pair)} are not [lon, lat]")
     return Point(pair[0], pair[1])

@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from tamis.errors import InvalidValue
+from tamis.errors import InvalidValue, quoted
 from tamis.values.numeric import check_integer
 from tamis.values.ranges import Range
 from tamis.values.shapes import Point, Polygon
@@ -39,7 +39,7 @@ def kind_of(value: Value) -> Kind:
     for types, kind in _KINDS:
         if isinstance(value, types):
             return kind
-    raise InvalidValue(f"{value!r} is of no kind Tamis knows")
+    raise InvalidValue(f"{quoted(value)} is of no kind Tamis knows")
 
 
 # bool comes before int, of which it is a subclass.
@@ -78,7 +78,8 @@ def _check_text(text: str) -> str:
             text.encode()
         except UnicodeEncodeError as error:
             raise InvalidValue(
-                f"the text {text!r} holds a lone surrogate at {error.start}; give valid Unicode"
+                f"the text {quoted(text)} holds a lone surrogate at {error.start}; give valid "
+                "Unicode"
             ) from None
     return text
 
@@ -97,11 +98,13 @@ def _check_foreign(raw: object) -> Value | None:
         return as_timestamp(raw)
     if isinstance(raw, Decimal):
         return _from_decimal(raw)
-    for base in (str, int, float):
-        if isinstance(raw, base):  # an enum member, a subclass
+    if isinstance(raw, str):  # an enum member, a subclass; str() may give a name instead
+        return check_value(str.__str__(raw))
+    for base in (int, float):
+        if isinstance(raw, base):
             return check_value(base(raw))
     raise InvalidValue(
-        f"{type(raw).__name__} {str(raw)[:60]!r} is not a value; expected text, a number, a "
+        f"{type(raw).__name__} {quoted(raw)} is not a value; expected text, a number, a "
         "boolean, a timestamp, a Range, a Point, a Polygon, or a list of these"
     )
 
@@ -121,7 +124,7 @@ def _is_missing(raw: object) -> bool:
 def _from_decimal(raw: Decimal) -> Value:
     if raw.is_finite() and raw == raw.to_integral_value():
         if raw.adjusted() > 19:  # 1e999999999 is an integer nobody wants to see written out
-            raise InvalidValue(f"{str(raw)[:60]} is outside int64; give it as a float or as text")
+            raise InvalidValue(f"{str(raw)[:30]} is outside int64; give it as a float or as text")
         return check_integer(int(raw))
     return float(raw)
 
@@ -129,8 +132,9 @@ def _from_decimal(raw: Decimal) -> Value:
 def _from_datetime64(raw: np.datetime64) -> datetime:
     micros = raw.astype("datetime64[us]")
     if micros != raw:
-        raise InvalidValue(f"{raw!r} has nanoseconds; timestamps have microseconds")
+        raise InvalidValue(f"{quoted(raw)} has nanoseconds; timestamps have microseconds")
     moment = micros.item()
-    if not isinstance(moment, datetime):
-        raise InvalidValue(f"{raw!r} is outside the years 1 to 9999")
+    # NumPy wraps around where microseconds overflow; on the way back the difference shows.
+    if not isinstance(moment, datetime) or micros.astype(raw.dtype) != raw:
+        raise InvalidValue(f"{quoted(raw)} is outside the years 1 to 9999")
     return as_timestamp(moment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from tamis.errors import InvalidValue
+from tamis.errors import InvalidValue, quoted
 
 Number = int | float
 
@@ -42,6 +42,6 @@ def check_integer(number: int) -> int:
     """The number itself, or an InvalidValue if int64 cannot hold it."""
     if INT64_MIN <= number <= INT64_MAX:
         return number
-    digits = number.bit_length()
-    shown = str(number) if digits < 200 else f"an integer of {digits} bits"
-    raise InvalidValue(f"{shown} is outside int64 (-2^63 to 2^63-1); give it as a float or as text")
+    raise InvalidValue(
+        f"{quoted(number)} is outside int64 (-2^63 to 2^63-1); give it as a float or as text"
+    )

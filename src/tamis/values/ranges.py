@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 import numpy as np
 
-from tamis.errors import InvalidValue
+from tamis.errors import InvalidValue, quoted
 from tamis.values.numeric import Number, check_integer
 from tamis.values.timestamps import as_timestamp
 
@@ -35,11 +35,11 @@ class Range:
 
     def __post_init__(self) -> None:
         if not isinstance(self.ends, str) or self.ends not in _ENDS:
-            raise InvalidValue(f"ends {self.ends!r} are not one of {', '.join(_ENDS)}")
+            raise InvalidValue(f"ends {quoted(self.ends)} are not one of {', '.join(_ENDS)}")
         low = None if self.low is None else _check_bound(self.low)
         high = None if self.high is None else _check_bound(self.high)
         if isinstance(low, datetime) != isinstance(high, datetime) and None not in (low, high):
-            raise InvalidValue(f"{low!r} and {high!r} are not of one kind")
+            raise InvalidValue(f"{quoted(low)} and {quoted(high)} are not of one kind")
         # An absent border is written closed, so that equal ranges compare equal.
         left = "[" if low is None else self.ends[0]
         right = "]" if high is None else self.ends[1]
@@ -97,7 +97,7 @@ def _check_bound(bound: object) -> Bound:
     if isinstance(bound, date):
         return as_timestamp(bound)
     if isinstance(bound, bool) or not isinstance(bound, int | float):
-        raise InvalidValue(f"{bound!r} cannot bound a range; give a number or a timestamp")
+        raise InvalidValue(f"{quoted(bound)} cannot bound a range; give a number or a timestamp")
     if isinstance(bound, int):
         return check_integer(bound)
     if math.isnan(bound):

@@ -13,7 +13,7 @@ import shapely
 from shapely.geometry import MultiPolygon as _MultiPolygon
 from shapely.geometry import Polygon as _Polygon
 
-from tamis.errors import InvalidValue
+from tamis.errors import InvalidValue, quoted, shortened
 from tamis.values.numeric import check_integer
 
 EARTH_RADIUS_M = 6_371_008.8  # mean radius of the IUGG
@@ -52,11 +52,11 @@ def _coordinate(number: object) -> float:
     if isinstance(number, np.integer | np.floating):
         number = number.item()
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise InvalidValue(f"{_short(repr(number))} is not a coordinate; give a finite number")
+        raise InvalidValue(f"{quoted(number)} is not a coordinate; give a finite number")
     if isinstance(number, int):
         number = check_integer(number)
     if not math.isfinite(number):
-        raise InvalidValue(f"coordinate {number!r} is not finite")
+        raise InvalidValue(f"coordinate {quoted(number)} is not finite")
     return 0.0 if abs(number) < _NEAREST else float(number)
 
 
@@ -95,12 +95,13 @@ class Polygon:
     def from_wkt(cls, text: str) -> Polygon:
         """Read well-known text, ``POLYGON ((...))`` or ``MULTIPOLYGON (((...)))``."""
         if _WKT.match(text) is None:
-            raise InvalidValue(f"{_short(text)!r} is not a POLYGON or MULTIPOLYGON (( … ))")
+            raise InvalidValue(f"{quoted(text)} is not a POLYGON or MULTIPOLYGON (( … ))")
         try:
             with np.errstate(all="ignore"):  # NaN and 1e400 are refused below, with a reason
                 geometry = shapely.from_wkt(text)
         except shapely.errors.ShapelyError as error:
-            raise InvalidValue(f"{_short(text)} is not well-known text: {error}") from None
+            reason = shortened(str(error))
+            raise InvalidValue(f"{quoted(text)} is not well-known text: {reason}") from None
         return cls(_as_polygonal(geometry, text))
 
     @classmethod
@@ -108,9 +109,9 @@ class Polygon:
         """Read a GeoJSON object of type Polygon or MultiPolygon."""
         kind, coordinates = shape.get("type"), shape.get("coordinates")
         if kind not in ("Polygon", "MultiPolygon") or not isinstance(coordinates, Sequence):
-            raise InvalidValue(
-                f"{_short(str(dict(shape)))} is not a GeoJSON Polygon or MultiPolygon"
-            )
+            raise InvalidValue(f"{quoted(shape)} is not a GeoJSON Polygon or MultiPolygon")
+        if unknown := [key for key in shape if key not in ("type", "coordinates", "bbox")]:
+            raise InvalidValue(f"unknown key {quoted(unknown[0])} in a GeoJSON {kind}")
         parts = [coordinates] if kind == "Polygon" else coordinates
         polygons = [_polygon_of_rings(rings) for rings in parts]
         return cls(polygons[0] if kind == "Polygon" else _MultiPolygon(polygons))
@@ -165,16 +166,19 @@ def _polygon_of_rings(rings: object) -> _Polygon:
     if not isinstance(rings, Sequence) or isinstance(rings, str) or not rings:
         raise InvalidValue("a polygon needs a list of rings, the outer one first")
     outer, *holes = [_check_ring(ring) for ring in rings]
+    for ring in (outer, *holes):
+        if ring[0] != ring[-1]:
+            raise InvalidValue("a ring is not closed; its last point must be its first again")
     return _Polygon(outer, holes)
 
 
 def _check_ring(ring: object) -> list[tuple[float, float]]:
     if not isinstance(ring, Sequence) or isinstance(ring, str):
-        raise InvalidValue(f"{_short(repr(ring))} is not a ring; give a list of (lon, lat)")
+        raise InvalidValue(f"{quoted(ring)} is not a ring; give a list of (lon, lat)")
     points = []
     for pair in ring:
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-            raise InvalidValue(f"{_short(repr(pair))} is not a point of a ring; give (lon, lat)")
+            raise InvalidValue(f"{quoted(pair)} is not a point of a ring; give (lon, lat)")
         points.append((_coordinate(pair[0]), _coordinate(pair[1])))
     if len(set(points)) < 3:
         raise InvalidValue(f"a ring of {len(set(points))} different points; it needs at least 3")
@@ -184,7 +188,7 @@ def _check_ring(ring: object) -> list[tuple[float, float]]:
 def _as_polygonal(geometry: object, text: str) -> _Polygon | _MultiPolygon:
     if isinstance(geometry, _Polygon | _MultiPolygon):
         return geometry
-    raise InvalidValue(f"{_short(text)} is not a POLYGON or MULTIPOLYGON")
+    raise InvalidValue(f"{quoted(text)} is not a POLYGON or MULTIPOLYGON")
 
 
 def _check_geometry(geometry: _Polygon | _MultiPolygon) -> _Polygon | _MultiPolygon:
@@ -208,7 +212,3 @@ def _check_geometry(geometry: _Polygon | _MultiPolygon) -> _Polygon | _MultiPoly
     # A collection inside a polygon's place cannot occur; preparing makes later tests quick.
     shapely.prepare(geometry)
     return geometry
-
-
-def _short(text: str, width: int = 60) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

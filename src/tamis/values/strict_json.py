@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+from tamis.errors import quoted
+
 
 def load_json(text: str | bytes) -> Any:
     """What JSON text stands for; a ValueError for a repeated key or a number beyond float64.
@@ -25,7 +27,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} is given twice in one object")
+        raise ValueError(f"the key {quoted(twice)} is given twice in one object")
     return made
 
 

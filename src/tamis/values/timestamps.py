@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime
 
-from tamis.errors import InvalidValue
+from tamis.errors import InvalidValue, quoted
 
 # RFC 3339, also as a date alone or without an offset. Hours and the minutes of an offset are
 # bounded here, as Python reads 24:00 and +01:99 too.
@@ -26,7 +26,7 @@ def as_timestamp(moment: datetime | date) -> datetime:
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if getattr(moment, "nanosecond", 0):
-        raise InvalidValue(f"{moment!r} has nanoseconds; timestamps have microseconds")
+        raise InvalidValue(f"{quoted(moment)} has nanoseconds; timestamps have microseconds")
     # Rebuilt field by field, so that a subclass (pandas.Timestamp) becomes a plain datetime.
     plain = datetime(
         moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second,
@@ -35,7 +35,7 @@ def as_timestamp(moment: datetime | date) -> datetime:
     try:
         return plain.astimezone(UTC)
     except OverflowError:
-        raise InvalidValue(f"{moment!r} is outside the years 1 to 9999 in UTC") from None
+        raise InvalidValue(f"{quoted(moment)} is outside the years 1 to 9999 in UTC") from None
 
 
 def parse_timestamp(text: str) -> datetime | None:
