@@ -152,7 +152,7 @@ def test_build_tree_takes_any_slots() -> None:
     tree = FilterTree(["x"])
     tree.add_many(Table.from_boxes([[0.1], [0.2], [0.3]], [[0.5], [0.5], [0.5]]))
     made = build_tree(tree.stored, np.array([2, 0], np.int32), 1, 1)
-    assert made.slot[made.entry].tolist() == [0, 2]
+    assert made.slot.tolist() == [0, 2]
 
 
 # -- arbitrary filters

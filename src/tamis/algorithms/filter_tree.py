@@ -39,7 +39,7 @@ from tamis.matching.table import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planted:
-    """A tree, which of its entries are gone, and the slot of every entry in order."""
+    """A tree, and which of its entries are gone."""
 
     tree: Tree
     gone: Array  # u1[E]
@@ -54,7 +54,7 @@ class Planted:
     @property
     def slots(self) -> Slots:
         """The slots that are not gone, in the order of their paths."""
-        held: Slots = self.tree.slot[self.tree.entry[self.gone == 0]]
+        held: Slots = self.tree.slot[self.gone == 0]
         return held
 
     def without(self, places: Array) -> Self:
@@ -66,8 +66,8 @@ class Planted:
     @property
     def n_bytes(self) -> int:
         """The size of its arrays."""
-        paths, entry, rest, nodes, groups, slot = self.tree
-        arrays = (*paths, entry, rest, *nodes, *groups, slot, self.gone)
+        slot, paths, rest, nodes, groups = self.tree
+        arrays = (slot, *paths, rest, *nodes, *groups, self.gone)
         return sum(array.nbytes for array in arrays)
 
 
@@ -166,31 +166,32 @@ class FilterTree(Matcher):
         tree = build_tree(self.stored, slots, self.n_attributes, self.n_names)
         self._n_built += 1
         self._number_of[slots] = self._n_built
-        self._place_of[slots[tree.entry]] = np.arange(len(slots), dtype=np.int32)
+        self._place_of[tree.slot] = np.arange(len(slots), dtype=np.int32)
         return Planted(tree, np.zeros(len(slots), np.uint8), 0, self._n_built)
 
 
 def build_tree(stored: Stored, slots: Slots, n_attributes: int, n_names: int) -> Tree:
     """The tree of some slots, its names ordered by how many of them ask for each."""
     paths = _paths_of(stored, slots, n_attributes, n_names)
-    entry, other = np.empty(len(slots), np.int32), np.empty(len(slots), np.int32)
-    sort_paths(paths, entry, other)
+    order, other = np.empty(len(slots), np.int32), np.empty(len(slots), np.int32)
+    sort_paths(paths, order, other)
+    slots = slots[order]
+    paths = _paths_of(stored, slots, n_attributes, n_names)  # side by side as they are visited
     n_alike = np.empty(len(slots) + 1, np.int32)
-    size = int(count_nodes(paths, entry, n_alike))
+    size = int(count_nodes(paths, n_alike))
     nodes = Nodes(np.zeros(size), np.zeros(size), *(np.zeros(size, np.int32) for _ in range(4)))
     groups = Groups(
         np.zeros(size, np.int32), np.zeros(size, np.uint8),
         np.zeros(size, np.int32), np.zeros(size, np.int32),
     )  # fmt: skip
     rest = np.empty(len(slots), np.int64)
-    n_nodes, n_groups = plant(paths, entry, n_alike, nodes, groups, rest)
+    n_nodes, n_groups = plant(paths, n_alike, nodes, groups, rest)
     return Tree(
+        slots,
         paths,
-        entry,
         rest,
         Nodes(*(array[:n_nodes].copy() for array in nodes)),
         Groups(*(array[:n_groups].copy() for array in groups)),
-        slots.copy(),
     )
 
 

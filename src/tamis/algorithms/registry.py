@@ -11,7 +11,7 @@ from tamis.matching import Attribute, Matcher
 
 
 class Algorithm(NamedTuple):
-    """Where an algorithm lives and which paper it is from."""
+    """Where an algorithm lives (in this package, or a module by its full name), and its paper."""
 
     module: str
     class_name: str
@@ -34,6 +34,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "simple": Algorithm("simple", "Simple", "the baseline of Qian et al.: Pri-REIN, DEBS 2015"),
     "tama": Algorithm("tama", "Tama", "Zhao, Wu: TAMA, ICDCS 2011"),
     "tama_exact": Algorithm("tama", "ExactTama", "Zhao, Wu: TAMA, ICDCS 2011, with a check"),
+    "tamis": Algorithm("tamis.index.matcher", "IndexMatcher", "the engine of this library, 2026"),
 }
 
 
@@ -42,9 +43,9 @@ def load(name: str) -> type[Matcher]:
     if name not in ALGORITHMS:
         raise NotSupported(f"no algorithm {name!r}; expected one of {', '.join(ALGORITHMS)}")
     entry = ALGORITHMS[name]
-    found: type[Matcher] = getattr(
-        import_module(f"tamis.algorithms.{entry.module}"), entry.class_name
-    )
+    is_elsewhere = entry.module.startswith("tamis.")
+    module = entry.module if is_elsewhere else f"tamis.algorithms.{entry.module}"
+    found: type[Matcher] = getattr(import_module(module), entry.class_name)
     return found
 
 

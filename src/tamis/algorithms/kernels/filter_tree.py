@@ -49,14 +49,13 @@ class Groups(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """E subscriptions as a tree. Nothing in it changes."""
+    """E subscriptions as a tree, the entries in the order of their paths. Nothing in it changes."""
 
+    slot: Array  # i4[E]
     paths: Paths
-    entry: Array  # i4[E], the paths in order
     rest: Array  # i8[E], where the part of a path begins that its node has not tested
     nodes: Nodes
     groups: Groups
-    slot: Array  # i4[E], the slot of a path
 
 
 @kernel
@@ -119,14 +118,14 @@ def compare(paths, a, b):
 
 
 @kernel
-def sort_paths(paths, entry, other):
-    """Sort the numbers 0..E - 1 by their paths into entry (i4[E]); other: i4[E], scratch.
+def sort_paths(paths, order, other):
+    """Sort the numbers 0..E - 1 by their paths into order (i4[E]); other: i4[E], scratch.
 
     Merging, stable. O(E log E) comparisons.
     """
-    n = entry.size
+    n = order.size
     for e in range(n):
-        entry[e] = e
+        order[e] = e
     width = 1
     while width < n:
         for begin in range(0, n, 2 * width):
@@ -135,35 +134,36 @@ def sort_paths(paths, entry, other):
             for at in range(begin, end):
                 takes_left = i < middle
                 if takes_left and j < end:
-                    takes_left = compare(paths, entry[i], entry[j])[1]
+                    takes_left = compare(paths, order[i], order[j])[1]
                 if takes_left:
-                    other[at] = entry[i]
+                    other[at] = order[i]
                     i += 1
                 else:
-                    other[at] = entry[j]
+                    other[at] = order[j]
                     j += 1
-        entry[:] = other
+        order[:] = other
         width *= 2
 
 
 @kernel
-def count_nodes(paths, entry, n_alike):
+def count_nodes(paths, n_alike):
     """Write how many constraints each path shares with the one before; return a bound of nodes.
 
-    n_alike: i4[E + 1], written, with 0 at both ends. O(E k).
+    paths: sorted; n_alike: i4[E + 1], written, with 0 at both ends. O(E k).
     """
-    n_alike[0] = n_alike[entry.size] = 0
-    for at in range(1, entry.size):
-        n_alike[at] = compare(paths, entry[at - 1], entry[at])[0]
+    n_entries = paths.n_merged.size
+    n_alike[0] = n_alike[n_entries] = 0
+    for e in range(1, n_entries):
+        n_alike[e] = compare(paths, e - 1, e)[0]
     n_nodes = 1
-    for at in range(entry.size):
-        drawn = max(n_alike[at], n_alike[at + 1]) + 1
-        n_nodes += max(0, min(paths.n_merged[entry[at]], drawn) - n_alike[at])
+    for e in range(n_entries):
+        drawn = max(n_alike[e], n_alike[e + 1]) + 1
+        n_nodes += max(0, min(paths.n_merged[e], drawn) - n_alike[e])
     return n_nodes
 
 
 @kernel
-def plant(paths, entry, n_alike, nodes, groups, rest):
+def plant(paths, n_alike, nodes, groups, rest):
     """Make the nodes and groups of sorted paths; return how many of each.
 
     n_alike: as ``count_nodes`` wrote it; rest: i8[E], written. Until a node is divided, its
@@ -171,18 +171,18 @@ def plant(paths, entry, n_alike, nodes, groups, rest):
     """
     depth = np.zeros(nodes.low.size, np.int32)
     n_nodes, n_groups = 1, 0
-    nodes.first[0], nodes.last[0] = 0, entry.size
+    nodes.first[0], nodes.last[0] = 0, rest.size
     node = 0
     while node < n_nodes:
         first, last, d = nodes.first[node], nodes.last[node], depth[node]
         at = first
-        while at < last and (last - first == 1 or paths.n_merged[entry[at]] == d):
-            rest[at] = paths.start[entry[at]] + d
+        while at < last and (last - first == 1 or paths.n_merged[at] == d):
+            rest[at] = paths.start[at] + d
             at += 1
         nodes.last[node] = at
         nodes.first_group[node] = n_groups
         while at < last:
-            k = paths.start[entry[at]] + d
+            k = paths.start[at] + d
             begin = at
             at += 1
             while at < last and n_alike[at] > d:
@@ -237,11 +237,10 @@ def meets_rest(paths, k, end, event):
 def collect(tree, gone, node, event, out, n_out):
     """Append the slots that hang at a node, are not gone and accept the rest; the new length.
 
-    gone: u1[E], by place.
+    gone: u1[E].
     """
-    for at in range(tree.nodes.first[node], tree.nodes.last[node]):
-        e = tree.entry[at]
-        if not gone[at] and meets_rest(tree.paths, tree.rest[at], tree.paths.start[e + 1], event):
+    for e in range(tree.nodes.first[node], tree.nodes.last[node]):
+        if not gone[e] and meets_rest(tree.paths, tree.rest[e], tree.paths.start[e + 1], event):
             out[n_out] = tree.slot[e]
             n_out += 1
     return n_out
