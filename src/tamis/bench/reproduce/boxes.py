@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -125,7 +126,7 @@ def measure_boxes(case: BoxSet, line: Line, *, removes: bool = False) -> dict[st
         "bytes": matcher.memory_bytes(),
         "structure_bytes": matcher.memory_bytes(structure_only=True),
         "bytes_each": matcher.memory_bytes() / n,
-        "match": time_match(matcher, case.workload),
+        "match": time_calls(matcher.match, list(case.workload.values)),
         "matches_mean": float(np.mean([len(case.expected(event)) for event in case.checked])),
     }
     if removes:
@@ -134,17 +135,17 @@ def measure_boxes(case: BoxSet, line: Line, *, removes: bool = False) -> dict[st
     return found
 
 
-def time_match(matcher: Matcher, workload: Workload) -> dict[str, float]:
-    """Milliseconds of an event: of each the best of some rounds, then mean and deviation."""
-    warm_up, events = list(workload.warm_up[:5]), list(workload.values)
-    time_each(matcher.match, warm_up)
-    begin = perf_counter()
-    timed = time_each(matcher.match, events[:MIN_TIMED])
-    seconds = (perf_counter() - begin) / len(events[:MIN_TIMED])
-    n_timed = int(min(len(events), max(MIN_TIMED, SECONDS / max(seconds, 1e-9))))
-    rounds, share = [], timed.cpu_share
+def time_calls(function: Callable[[Any], Any], items: Sequence[Any]) -> dict[str, float]:
+    """Milliseconds of a call: of each item the best of some rounds, then mean and deviation.
+
+    The first items are called once more before. Slow functions get fewer items and rounds.
+    """
+    first = time_each(function, items[:MIN_TIMED])
+    seconds = float(first.times.mean()) / 1e9
+    n_timed = int(min(len(items), max(MIN_TIMED, SECONDS / max(seconds, 1e-9))))
+    rounds, share = [], 1.0
     for _ in range(ROUNDS if n_timed * seconds * ROUNDS <= SECONDS else 1):
-        timed = time_each(matcher.match, events[:n_timed])
+        timed = time_each(function, items[:n_timed])
         rounds.append(timed.times)
         share = min(share, timed.cpu_share)
     return {**spread_ms(np.min(rounds, axis=0) / 1e6), "cpu_share": round(share, 3)}

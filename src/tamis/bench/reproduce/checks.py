@@ -176,7 +176,9 @@ class Trend:
         if len(held) < 2:
             return Judged(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than two points")
         first, last = min(held), max(held)
-        growth = held[last] / max(held[first], 1e-12)
+        if held[first] <= 0:
+            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} begins at 0")
+        growth = held[last] / held[first]
         found = (
             f"{labels[self.line]}: × {growth:.3g} from {first:,.10g} to {last:,.10g}; by the paper it "
             f"{self.way.value}"
@@ -281,13 +283,9 @@ class Below:
 def _ratio(data: Data, above: str, below: str, at: float | None) -> float | None:
     """The geometric mean of the ratios of two lines over the points they share."""
     shared = data.get(above, {}).keys() & data.get(below, {}).keys()
-    if at is not None:
-        shared &= {at}
-    if not shared:
-        return None
-    tiny = 1e-12
-    logs = [math.log(max(data[above][x], tiny) / max(data[below][x], tiny)) for x in shared]
-    return math.exp(fmean(logs))
+    pairs = [(data[above][x], data[below][x]) for x in shared if at is None or x == at]
+    logs = [math.log(a / b) for a, b in pairs if a > 0 and b > 0]
+    return math.exp(fmean(logs)) if logs else None
 
 
 def _spell(ratio: float) -> str:
