@@ -316,7 +316,7 @@ def reproduce(
 
     [cyan]tamis bench reproduce gem --figure 4 --scale 0.01[/cyan]
 
-    [cyan]tamis bench reproduce all --headline --scale 1 --resume --report docs/reproduction.md[/cyan]
+    [cyan]tamis bench reproduce all --headline --scale 1 --report docs/reproduction.md[/cyan]
     """
     with exit_codes():
         from tamis.cli.reproduce import ReproduceBench

@@ -69,9 +69,7 @@ class ReproduceBench:
             for paper, figures in asked
         ]
 
-    def _print(
-        self, results: Results, asked: Sequence[tuple[Paper, tuple[Figure, ...]]]
-    ) -> None:
+    def _print(self, results: Results, asked: Sequence[tuple[Paper, tuple[Figure, ...]]]) -> None:
         table = Table(box=None, pad_edge=False)
         for name in ("figure", "title", "the claim", "found"):
             table.add_column(name, header_style="dim")

@@ -117,7 +117,7 @@ class IndexMatcher(Matcher):
 
     def _filter(self, slot: int) -> Filter:
         stored = self.stored
-        parts = []
+        parts: list[Filter] = []
         for k in range(stored.start[slot], stored.end[slot]):
             name = self._names[stored.attribute[k]]
             low, high = float(stored.low[k]), float(stored.high[k])

@@ -1,10 +1,7 @@
 """The experiments of the papers, run again: declared a module a paper, run, drawn, reported.
 
-    figures.py               what a paper, a figure, an experiment and a line are
-    gem.py … yandex.py       the papers: their figures, their claims, their settings
-    datasets.py, places.py   the data the papers describe
-    boxes.py … searches.py   what is measured in a cell
-    runner.py                runs cells, a result file each
-    checks.py                what of a claim holds
-    drawing.py, report.py    pictures, and the page docs/reproduction.md
+A paper is a module (gem, dexin, pri_rein, mo_tree, yandex) that declares its figures in the terms
+of ``figures``: the paper's claim, the ``checks`` that it holds, the data (``datasets``,
+``places``) and what is measured (``boxes``, ``determining``, ``sending``, ``kept``, ``searches``).
+``runner`` runs cells, ``reading`` reads them back, ``drawing`` and ``report`` make the page.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from time import perf_counter
+from time import perf_counter, thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tamis.algorithms import make
 from tamis.bench.cases import WrongResult
-from tamis.bench.measure import no_gc, time_each, time_once
+from tamis.bench.measure import no_gc, time_once
 from tamis.bench.reproduce.figures import Line
 from tamis.bench.scan import Scan, numpy_rows
 from tamis.bench.workloads import Workload
@@ -117,7 +117,7 @@ def measure_boxes(case: BoxSet, line: Line, *, removes: bool = False) -> dict[st
         return {"skipped": str(error)}
     case.check(matcher, line)
     n = case.workload.n_subscriptions
-    found = {
+    found: dict[str, Any] = {
         "n_subscriptions": n,
         "n_attributes": len(case.workload.attributes),
         "checked_events": len(case.checked),
@@ -138,17 +138,25 @@ def measure_boxes(case: BoxSet, line: Line, *, removes: bool = False) -> dict[st
 def time_calls(function: Callable[[Any], Any], items: Sequence[Any]) -> dict[str, float]:
     """Milliseconds of a call: of each item the best of some rounds, then mean and deviation.
 
-    The first items are called once more before. Slow functions get fewer items and rounds.
+    The processor's time of this thread, which others on the machine disturb less. The first
+    items are called once more before; slow functions get fewer items and rounds.
     """
-    first = time_each(function, items[:MIN_TIMED])
-    seconds = float(first.times.mean()) / 1e9
+    first = _cpu_ms(function, items[:MIN_TIMED])
+    seconds = float(first.mean()) / 1e3
     n_timed = int(min(len(items), max(MIN_TIMED, SECONDS / max(seconds, 1e-9))))
-    rounds, share = [], 1.0
-    for _ in range(ROUNDS if n_timed * seconds * ROUNDS <= SECONDS else 1):
-        timed = time_each(function, items[:n_timed])
-        rounds.append(timed.times)
-        share = min(share, timed.cpu_share)
-    return {**spread_ms(np.min(rounds, axis=0) / 1e6), "cpu_share": round(share, 3)}
+    n_rounds = ROUNDS if n_timed * seconds * ROUNDS <= SECONDS else 1
+    rounds = [_cpu_ms(function, items[:n_timed]) for _ in range(n_rounds)]
+    return spread_ms(np.min(rounds, axis=0))
+
+
+def _cpu_ms(function: Callable[[Any], Any], items: Sequence[Any]) -> npt.NDArray[np.float64]:
+    times = np.empty(len(items))
+    with no_gc():
+        for at, item in enumerate(items):
+            start = thread_time_ns()
+            function(item)
+            times[at] = thread_time_ns() - start
+    return times / 1e6
 
 
 def spread_ms(ms: npt.NDArray[np.float64]) -> dict[str, float]:
@@ -188,7 +196,7 @@ def measure_plans(case: BoxSet, line: Line) -> dict[str, Any]:
         return {**found, "matching_ms": found["match"]["mean_ms"]}
     matcher: Any = case.build(line)[0]
     rows = list(case.workload.values[: found["match"]["n"]])
-    planning = spread_ms(time_each(matcher._plan, rows).times / 1e6)
+    planning = time_calls(matcher._plan, rows)
     costs = [matcher.trace(row).cost for row in rows[:20]]
     return {
         **found,

@@ -180,7 +180,8 @@ class Trend:
             return Judged(Verdict.UNKNOWN, f"{labels[self.line]} begins at 0")
         growth = held[last] / held[first]
         found = (
-            f"{labels[self.line]}: × {growth:.3g} from {first:,.10g} to {last:,.10g}; by the paper it "
+            f"{labels[self.line]}: × {growth:.3g} from {first:,.10g} to {last:,.10g}; by the "
+            f"paper it "
             f"{self.way.value}"
         )
         is_so = {
@@ -191,6 +192,27 @@ class Trend:
         if not is_so and self.way is not Way.FLAT and 1 / 1.2 < growth < 1.2:
             return Judged(Verdict.UNKNOWN, found)
         return Judged(Verdict.HOLDS if is_so else Verdict.FAILS, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Ascends:
+    """A line goes up from point to point, however little: its rank correlation is 0.9 or more."""
+
+    line: str
+
+    def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
+        """By the correlation of the ranks."""
+        held = data.get(self.line, {})
+        if len(held) < 3:
+            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than three points")
+        values = [held[x] for x in sorted(held)]
+        ranks = np.argsort(np.argsort(values))
+        correlation = float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
+        growth = values[-1] / values[0] if values[0] > 0 else math.inf
+        found = f"{labels[self.line]}: rank correlation {correlation:.2f}, × {growth:.3g} in all"
+        if correlation >= 0.9:
+            return Judged(Verdict.HOLDS, found)
+        return Judged(Verdict.UNKNOWN if correlation > 0.5 else Verdict.FAILS, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +251,9 @@ class AtMost:
         if not held:
             return Judged(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
         highest = max(held.values())
-        found = f"{labels[self.line]}: {highest:,.3g} {self.unit} at most, {self.number:,.10g} claimed"
+        found = (
+            f"{labels[self.line]}: {highest:,.3g} {self.unit} at most, {self.number:,.10g} claimed"
+        )
         return Judged(Verdict.HOLDS if highest <= self.number else Verdict.FAILS, found)
 
 

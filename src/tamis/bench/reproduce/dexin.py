@@ -129,7 +129,8 @@ def _skewed(number: str, over: str, experiment: str, checks: tuple[Check, ...]) 
 PAPER = Paper(
     "dexin",
     "DEXIN: Fan, Liu, Tang, dynamic exclusive and inclusive methods, FGCS 2017",
-    "10 attributes, all constrained; θ drawn from [0.2, 0.8] for each constraint, η = 10⁴ levels of "
+    "10 attributes, all constrained; θ drawn from [0.2, 0.8] for each constraint, η = 10⁴ levels "
+    "of "
     "values, λ = 10 % points, 1M subscriptions unless varied; DEXIN with 1,500 buckets. The paper: "
     "Java, 2.8 GHz Xeon, 1,000 events.",
     (
@@ -168,7 +169,8 @@ PAPER = Paper(
             "Standard deviation of the matching time over the number of subscriptions",
             "n",
             (_DEVIATION,),
-            "The deviations average 27.5 (TAMA), 36.0 (H-Tree), 5.7 (BE-Tree), 13.4 (OpIndex), 11.9 "
+            "The deviations average 27.5 (TAMA), 36.0 (H-Tree), 5.7 (BE-Tree), 13.4 (OpIndex), "
+            "11.9 "
             "(REIN) and 1.5 (DEXIN), the lowest at every size.",
             (Lowest("dexin", _RIVALS),),
             lines=_SHOWN,
@@ -192,7 +194,8 @@ PAPER = Paper(
             "Standard deviation of the matching time over the number of attributes",
             "m",
             (_DEVIATION,),
-            "The deviations average 28.1 (TAMA), 39.3 (H-Tree), 6.2 (BE-Tree), 11.4 (OpIndex), 11.5 "
+            "The deviations average 28.1 (TAMA), 39.3 (H-Tree), 6.2 (BE-Tree), 11.4 (OpIndex), "
+            "11.5 "
             "(REIN) and 1.7 (DEXIN).",
             (Lowest("dexin", _RIVALS),),
         ),
@@ -235,7 +238,8 @@ PAPER = Paper(
             "Matching time over the share of points",
             "lambda",
             (_TIME,),
-            "TAMA, H-Tree, BE-Tree and OpIndex fall as points become more, REIN and DEXIN are nearly "
+            "TAMA, H-Tree, BE-Tree and OpIndex fall as points become more, REIN and DEXIN are "
+            "nearly "
             "flat; DEXIN is the fastest below 60 %.",
             (
                 *(Trend(key, Way.FALLS) for key in ("tama", "h_tree", "be_tree", "op_index")),
@@ -294,7 +298,8 @@ PAPER = Paper(
             "Matching cost of the two plans",
             "plan",
             (Metric("cost", "cost by the paper's model"),),
-            "The gap between the near-optimal and the optimal plan closes with M; from M = 10 on the "
+            "The gap between the near-optimal and the optimal plan closes with M; from M = 10 on "
+            "the "
             "costs are almost equal.",
             (About("near", "optimal", 1.05),),
             lines=("near", "optimal"),

@@ -148,18 +148,19 @@ def _entries(shown: Shown, line: Line) -> list[str]:
 _HEAD = """\
 # The experiments of the papers, run again
 
-Written by `tamis bench reproduce --report` from the result files; do not edit. Each figure shows the
-paper's algorithms and Tamis on the same data, in the same tier of implementation (Numba kernels over
-arrays, one core). Absolute times are of other machines and languages, so what is judged are ratios,
-orders and trends. A factor holds if it is at least the square root of the paper's: half as much, on a
-logarithmic scale. Differences of less than a tenth cannot be told. The scale is the share of the
-paper's number of subscriptions and events.
+Written by `tamis bench reproduce --report` from the result files; do not edit. Each figure shows
+the paper's algorithms and Tamis on the same data, in the same tier of implementation (Numba
+kernels over arrays, one core). Absolute times are of other machines and languages, so what is
+judged are ratios, orders and trends. A factor holds if it is at least the square root of the
+paper's: half as much, on a logarithmic scale. Differences of less than a tenth cannot be told.
+The scale is the share of the paper's number of subscriptions and events.
 """
 _METHOD = """\
 - Before anything is timed, the result of every algorithm is compared with a scan, which is itself
   compared with NumPy, on ten events; an approximate algorithm must find a superset.
-- Times are of single events, of each the best of three rounds where that takes less than 8 seconds,
-  then mean and standard deviation over the events: 200 of them, fewer where an algorithm is slow.
+- Times are of single events: the processor's time of the thread, of each event the best of three
+  rounds where that takes less than 8 seconds, then mean and standard deviation over the events:
+  200 of them, fewer where an algorithm is slow. Inserting, removing and sending are by the clock.
 - Kernels are compiled on a sample before. One process, one thread unless said otherwise.
 - A structure that would need more than 6 GB, by a sample, is not built.
 """

@@ -68,4 +68,3 @@ def _check(case: MixedCase, line: Line, match: Match) -> None:
                 f"{line.label}, event {event}: {len(found):,} searches found, "
                 f"{len(case.expected(event)):,} expected. Nothing was timed; please report this"
             )
-
