@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from tamis.bench.measure import no_gc
 from tamis.bench.reproduce.figures import Experiment, Figure, Line, Paper, key_of
 from tamis.bench.results import Key, Results
 
@@ -92,5 +93,7 @@ def run(
             gc.collect()
             case = cell.experiment.make(cell.point, scale)
             place = (cell.paper.key, cell.experiment.name, cell.point)
-        results.write(key, cell.experiment.measure(case, cell.line))
+        with no_gc():
+            found = cell.experiment.measure(case, cell.line)
+        results.write(key, found)
         listen(cell, DONE, perf_counter() - start)

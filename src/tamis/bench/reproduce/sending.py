@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from tamis.bench.measure import no_gc
 from tamis.bench.reproduce.boxes import SECONDS, BoxSet
 from tamis.bench.reproduce.determining import N_TIMED, check_parts, spread_of
 from tamis.bench.reproduce.figures import Line
@@ -38,7 +37,7 @@ def measure_ways(case: BoxSet, line: Line) -> dict[str, Any]:
     matcher, _ = case.build(line)
     check_parts(case, matcher, line)
     found: dict[str, Any] = {"n_subscriptions": len(matcher)}
-    with _socket() as send, no_gc():
+    with _socket() as send:
         for name, way in (("serial", _serial(send)), ("alternate", _alternate(send))):
             found[name] = _time(matcher, case, way)
         with _concurrent(send) as way:
