@@ -184,7 +184,7 @@ def test_plans_have_a_cost() -> None:
         for plan in ("near_optimal", "optimal")
     )
     assert near["cost"] >= best["cost"] > 0
-    assert near["planning"]["mean_ms"] > 0
+    assert near["matching_ms"] > 0
     assert "cost" not in measure_plans(case, TAMIS)
 
 
@@ -386,7 +386,7 @@ def test_the_reason_is_given_where_a_claim_does_not_hold(results: Results, tmp_p
     paper = replace(paper, figures=figures)
     write_cells(results, paper, 0.1, "rein")
     page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
-    assert "does not hold.** Because of the cache." in page
+    assert "does not hold.** 0 of 1 parts hold. Because of the cache." in page
     write_cells(results, paper, 0.1, "simple")
     page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
     assert "Because of the cache." not in page
@@ -409,7 +409,7 @@ def test_what_was_skipped_is_said(results: Results, tmp_path: Path) -> None:
     cell = cells_of(paper, paper.figures, is_headline=False)[0]
     results.write(cell.key(0.1), {"skipped": "would need about 40 GB"})
     page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
-    assert "*Simple at 100: would need about 40 GB*" in page
+    assert "*Simple at 10: would need about 40 GB*" in page
 
 
 def test_a_report_of_nothing_is_refused(results: Results, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class ReproduceBench:
             for paper, figures in asked
             for cell in cells_of(paper, figures, is_headline=self.headline)
         ]
-        with _progress(cells) as listen:
+        with _progress(cells, self.scale) as listen:
             run(cells, results, self.scale, resume=self.resume, listen=listen)
         self._print(results, asked)
         if self.report is not None:
@@ -86,7 +86,7 @@ class ReproduceBench:
 
 
 @contextmanager
-def _progress(cells: Sequence[Cell]) -> Iterator[Listener]:
+def _progress(cells: Sequence[Cell], scale: float) -> Iterator[Listener]:
     """A bar with the time that is left on a terminal, a line a cell elsewhere."""
     console = stderr_console()
     columns = (TextColumn("{task.description:<44}"), BarColumn(), TextColumn("{task.fields[n]}"))
@@ -101,11 +101,11 @@ def _progress(cells: Sequence[Cell]) -> Iterator[Listener]:
         def listen(cell: Cell, state: str, seconds: float) -> None:
             nonlocal n_heard
             if state == STARTS:
-                progress.update(task, description=cell.title)
+                progress.update(task, description=cell.title(scale))
                 return
             n_heard += 1
             progress.update(task, advance=cell.weight, n=f"{n_heard}/{len(cells)}")
             took = f"{seconds:.1f} s" if seconds else "kept"
-            progress.console.print(f"{cell.title}: {took}", style="dim")
+            progress.console.print(f"{cell.title(scale)}: {took}", style="dim")
 
         yield listen

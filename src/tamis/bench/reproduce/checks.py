@@ -180,9 +180,8 @@ class Trend:
             return Judged(Verdict.UNKNOWN, f"{labels[self.line]} begins at 0")
         growth = held[last] / held[first]
         found = (
-            f"{labels[self.line]}: × {growth:.3g} from {first:,.10g} to {last:,.10g}; by the "
-            f"paper it "
-            f"{self.way.value}"
+            f"{labels[self.line]}: × {growth:.3g} from its first to its last point; by the paper "
+            f"it {self.way.value}"
         )
         is_so = {
             Way.RISES: growth >= 1.2,

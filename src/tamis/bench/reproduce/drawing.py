@@ -47,21 +47,19 @@ def _look(shown: Shown, at: int, key: str) -> dict[str, Any]:
 
 def _lines(axes: Any, shown: Shown) -> None:
     experiment = shown.paper.experiment(shown.figure.experiment)
-    is_size = experiment.size(1.0) == 1.0  # the points are numbers of subscriptions or events
-    factor = shown.scale if is_size else 1.0
     for metric, style in zip(shown.figure.metrics, ("-", ":"), strict=False):
         for at, line in enumerate(shown.lines):
             held = shown.numbers(line, metric)
             if held:
                 name = line.label if style == "-" else None
                 look = _look(shown, at, line.key)
-                x = [point * factor for point in held]
+                x = [experiment.at_scale(point, shown.scale) for point in held]
                 axes.plot(x, list(held.values()), style, label=name, **look)
     if len(shown.figure.metrics) > 1:
         axes.plot([], [], ":", color="#666666", label=shown.figure.metrics[1].label)
     axes.set_xlabel(experiment.axis)
     axes.set_ylabel(shown.figure.metrics[0].label)
-    if is_size:
+    if experiment.varies_size:
         axes.xaxis.set_major_formatter(extra("matplotlib.ticker").EngFormatter())
     elif max(experiment.points) / max(min(experiment.points), 1e-9) >= 100:
         axes.set_xscale("log")

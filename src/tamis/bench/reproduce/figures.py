@@ -62,6 +62,15 @@ class Experiment:
         """The points of a run."""
         return self.headline if is_headline else self.points
 
+    @property
+    def varies_size(self) -> bool:
+        """Whether the points are numbers of subscriptions or events."""
+        return self.size(1.0) != self.size(2.0)
+
+    def at_scale(self, point: float, scale: float) -> float:
+        """A point as it is measured: numbers of subscriptions or events shrink with the scale."""
+        return point * scale if self.varies_size else point
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -130,6 +139,7 @@ class Figure:
     lines: tuple[str, ...] = ()
     is_headline: bool = False
     is_log: bool = True
+    is_more_better: bool = False
     table: str = ""
     note: str = ""
     reason: str = ""

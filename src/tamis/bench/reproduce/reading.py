@@ -50,10 +50,15 @@ class Shown:
             found = {float(i): one.of(cell) for i, one in enumerate(self.figure.metrics)}
         return {x: y for x, y in found.items() if y is not None}
 
+    def point(self, x: float) -> str:
+        """A point as it was measured, in words."""
+        experiment = self.paper.experiment(self.figure.experiment)
+        return f"{experiment.at_scale(x, self.scale):,.10g}"
+
     def skipped(self) -> list[str]:
         """Which lines were not measured somewhere, and why."""
         return [
-            f"{line.label} at {x:,.10g}: {cell['skipped']}"
+            f"{line.label} at {self.point(x)}: {cell['skipped']}"
             for line in self.lines
             for x, cell in sorted(self.cells[line.key].items())
             if "skipped" in cell
@@ -80,13 +85,14 @@ class Shown:
         shared = [x for x in mine if any(x in held for held in rivals.values())]
         if not shared:
             return ""
-        x = max(shared)
-        best = min((key for key in rivals if x in rivals[key]), key=lambda key: rivals[key][x])
-        where = "" if self.figure.kind is not Kind.LINES else f" at {x:,.10g}"
-        ratio = rivals[best][x] / max(mine[x], 1e-12)
+        x, is_more_better = max(shared), self.figure.is_more_better
+        best = (max if is_more_better else min)(
+            (key for key in rivals if x in rivals[key]), key=lambda key: rivals[key][x]
+        )
+        where = f" at {self.point(x)}" if self.figure.kind is Kind.LINES else ""
         return (
             f"Tamis{where}: {number(mine[x])} against {number(rivals[best][x])} of "
-            f"{self.labels[best]}, the lowest of the others ({ratio:,.3g}×)"
+            f"{self.labels[best]}, the {'highest' if is_more_better else 'lowest'} of the others"
         )
 
 

@@ -90,9 +90,10 @@ _VERDICTS = {
 def _reason(shown: Shown) -> str:
     if shown.verdict is Verdict.HOLDS:
         return ""
-    wanting = [one.found for one in shown.judged() if one.verdict is shown.verdict]
-    why = shown.figure.reason if shown.verdict is Verdict.FAILS else ""
-    return why or "; ".join(wanting[:3]) + "."
+    judged = shown.judged()
+    n_held = sum(one.verdict is Verdict.HOLDS for one in judged)
+    parts = f"{n_held} of {len(judged)} parts hold."
+    return f"{parts} {shown.figure.reason}" if shown.verdict is Verdict.FAILS else parts
 
 
 def _heading(shown: Shown) -> str:
@@ -110,7 +111,7 @@ def _table(shown: Shown) -> str:
     figure = shown.figure
     if figure.kind is Kind.LINES:
         points = sorted({x for held in shown.cells.values() for x in held})
-        heads = [f"{x:,.10g}" for x in points]
+        heads = [shown.point(x) for x in points]
         rows = {line.label: [_entry(shown, line, x) for x in points] for line in shown.lines}
     else:
         heads = [one.label for one in figure.metrics]

@@ -28,11 +28,10 @@ class Cell:
         """Its result file."""
         return key_of(self.paper, self.experiment, self.point, self.line, scale)
 
-    @property
-    def title(self) -> str:
+    def title(self, scale: float) -> str:
         """The cell in words."""
-        where = f"{self.experiment.axis} {self.point:,.10g}"
-        return f"{self.paper.key}, {where}: {self.line.label}"
+        point = self.experiment.at_scale(self.point, scale)
+        return f"{self.paper.key}, {self.experiment.axis} {point:,.10g}: {self.line.label}"
 
     @property
     def weight(self) -> float:

@@ -61,6 +61,7 @@ PAPER = Paper(
             "into the tree. No number is given.",
             (Less("one", "two", 1.2),),
             is_headline=True,
+            is_more_better=True,
             note="On one core, one event at a time. That two phases have 1.2 times the "
             "throughput of "
             "one is our reading.",
