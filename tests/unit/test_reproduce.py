@@ -171,10 +171,11 @@ def test_what_would_be_too_large_is_not_built(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_boxes_are_inserted_matched_and_removed() -> None:
-    found = measure_boxes(BoxSet(datasets.gem_boxes(500)), REIN, removes=True)
+    found = measure_boxes(BoxSet(datasets.gem_boxes(500)), REIN, changes=True)
     assert found["match"]["n"] == 20
     assert found["remove_s"] == pytest.approx(found["remove_us"] * 500 / 1e6)
     assert found["bytes"] > found["structure_bytes"] > 0
+    assert found["add_us"] > 0
 
 
 def test_plans_have_a_cost() -> None:

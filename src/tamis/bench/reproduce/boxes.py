@@ -26,7 +26,8 @@ MAX_BYTES = 6_000_000_000  # a structure that would be larger is not built
 _N_SAMPLE = 2_000
 _N_TRACED = 10  # events whose plan is told step by step
 _LOT = 0.01  # the share of subscriptions that is removed at once
-_N_LOTS = 3
+_FIRST_LOT = 20
+MAX_LOT = 10_000
 
 Ids = npt.NDArray[np.int32]
 
@@ -111,8 +112,8 @@ class BoxSet:
         sample.remove_many([0])
 
 
-def measure_boxes(case: BoxSet, line: Line, *, removes: bool = False) -> dict[str, Any]:
-    """Build, check, match, and with ``removes`` remove some."""
+def measure_boxes(case: BoxSet, line: Line, *, changes: bool = False) -> dict[str, Any]:
+    """Build, check, match, and with ``changes`` remove and add some."""
     try:
         matcher, seconds = case.build(line)
     except TooLarge as error:
@@ -131,8 +132,8 @@ def measure_boxes(case: BoxSet, line: Line, *, removes: bool = False) -> dict[st
         "match": time_calls(matcher.match, list(case.workload.values)),
         "matches_mean": float(np.mean([len(case.expected(event)) for event in case.checked])),
     }
-    if removes:
-        found["remove_us"] = time_removal(matcher)
+    if changes:
+        found["remove_us"], found["add_us"] = time_changes(matcher, case.workload)
         found["remove_s"] = found["remove_us"] * n / 1e6
     return found
 
@@ -175,18 +176,30 @@ def spread_ms(ms: npt.NDArray[np.float64]) -> dict[str, float]:
     }
 
 
-def time_removal(matcher: Matcher) -> float:
-    """Microseconds to remove one subscription, of a few lots drawn at random."""
-    n = len(matcher)
-    order = np.random.default_rng(0).permutation(n).astype(np.int32)
-    size = max(1, int(n * _LOT))
-    seconds = []
-    for lot in range(_N_LOTS):
-        gone = order[lot * size : (lot + 1) * size]
-        start = perf_counter()
-        matcher.remove_many(gone)
-        seconds.append((perf_counter() - start) / len(gone))
-    return float(np.median(seconds)) * 1e6
+def time_changes(matcher: Matcher, workload: Workload) -> tuple[float, float]:
+    """Microseconds to remove a subscription and to add one again, of lots drawn at random.
+
+    A first, small lot tells how large the others can be.
+    """
+    order = np.random.default_rng(0).permutation(len(matcher)).astype(np.int32)
+    size = min(MAX_LOT, max(1, int(len(order) * _LOT)))
+    times: list[tuple[float, float]] = []
+    for start, stop in ((0, min(size, _FIRST_LOT)), *((k * size, (k + 1) * size) for k in (1, 2))):
+        most = start + int(SECONDS / max(sum(times[0]), 1e-9)) + 1 if times else stop
+        rows = order[start : min(stop, most)]
+        times.append(_time_lot(matcher, workload, rows))
+    removed, added = np.median(times[1:], axis=0) * 1e6
+    return float(removed), float(added)
+
+
+def _time_lot(matcher: Matcher, held: Workload, rows: Ids) -> tuple[float, float]:
+    bounds = (held.low[rows], held.high[rows], held.low_open[rows], held.high_open[rows])
+    table = Table.from_boxes(*bounds)
+    start = perf_counter()
+    matcher.remove_many(rows)
+    middle = perf_counter()
+    matcher.add_many(table, held.priority[rows])
+    return (middle - start) / len(rows), (perf_counter() - middle) / len(rows)
 
 
 def measure_plans(case: BoxSet, line: Line) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.algorithms import make
 from tamis.bench.cases import WrongResult
-from tamis.bench.reproduce.boxes import BoxSet, Ids, time_calls
+from tamis.bench.reproduce.boxes import MAX_LOT, BoxSet, Ids, time_calls
 from tamis.bench.reproduce.figures import Line
 from tamis.bench.workloads import SEED, Floats, Workload
 from tamis.matching import EventMatcher, Table
@@ -24,7 +24,7 @@ class Kept:
 
     def __init__(self, queries: Workload, values: Floats) -> None:
         self.queries, self.values = queries, values
-        n_more = max(10, int(len(values) * _SHARE))
+        n_more = min(MAX_LOT, max(10, int(len(values) * _SHARE)))
         order = np.random.default_rng([SEED, 42]).permutation(len(values))[:n_more]
         self.newcomers = values[order] * 0.999
         self.tables = [
