@@ -293,7 +293,8 @@ def line(*values: float) -> dict[float, float]:
         (Less("a", "b", 4.0), {"a": line(1), "b": line(2.1)}, HOLDS),  # more than the root
         (Less("a", "b", 4.0), {"a": line(1), "b": line(1.5)}, FAILS),  # not the size
         (Less("a", "b", 4.0), {"a": line(1), "b": line(0.5)}, FAILS),  # the other way round
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.05)}, UNKNOWN),
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.05)}, FAILS),  # no difference
+        (Less("a", "b", 1.1), {"a": line(1), "b": line(1.05)}, UNKNOWN),
         (Less("a", "b", 4.0), {"a": line(1), "b": {}}, UNKNOWN),
         (Less("a", "b", 4.0), {"a": line(0), "b": line(1)}, UNKNOWN),
         (Less("a", "b", 4.0, at=2), {"a": line(9, 1), "b": line(1, 5)}, HOLDS),

@@ -3,7 +3,7 @@
 Absolute times are of other machines and languages; what is checked are ratios, orders and
 trends. A factor holds if ours is at least the square root of the paper's, half as much on a
 logarithmic scale; a smaller one has the direction but not the size, and does not hold. What
-differs by less than a tenth cannot be told apart.
+differs by less than a tenth is the same; whether a difference that small holds cannot be told.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Less:
         if ratio >= math.sqrt(self.factor) and ratio > NOISE:
             return Judged(Verdict.HOLDS, found)
         if 1 / NOISE <= ratio <= NOISE:
-            return Judged(Verdict.UNKNOWN, found)
+            is_small = self.factor < NOISE**2
+            return Judged(Verdict.UNKNOWN if is_small else Verdict.FAILS, f"{found}: no difference")
         wrong = "the direction, but not the size" if ratio > 1 else "the other way round"
         return Judged(Verdict.FAILS, f"{found}: {wrong}")
 

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.bench.reproduce.boxes import SECONDS, BoxSet, Ids, TooLarge
+from tamis.bench.reproduce.boxes import ROUNDS, SECONDS, BoxSet, Ids, TooLarge
 from tamis.bench.reproduce.datasets import N_LEVELS
 from tamis.bench.reproduce.figures import Line
 from tamis.bench.workloads import Floats
 from tamis.matching import Matcher
 
 N_TIMED = 100
+MIN_DETERMINED = 5
 
 
 class Determined(NamedTuple):
@@ -49,12 +50,7 @@ def measure_determining(case: BoxSet, line: Line) -> dict[str, Any]:
     except TooLarge as error:
         return {"skipped": str(error)}
     check_parts(case, matcher, line)
-    rows: list[Determined] = []
-    begin = perf_counter()
-    for event in case.workload.values[:N_TIMED]:
-        rows.append(determine(matcher, event))
-        if perf_counter() - begin > SECONDS and len(rows) >= 5:
-            break
+    rows = _best_of_rounds(matcher, list(case.workload.values[:N_TIMED]))
     return {
         "n_subscriptions": len(matcher),
         "n_events": len(rows),
@@ -63,6 +59,21 @@ def measure_determining(case: BoxSet, line: Line) -> dict[str, Any]:
         **_times(rows),
         **_levels(rows, case.workload.priority),
     }
+
+
+def _best_of_rounds(matcher: Matcher, events: Sequence[Floats]) -> list[Determined]:
+    """Of each event the quickest of some rounds; slow matchers get fewer events and one round."""
+    rows: list[Determined] = []
+    begin = perf_counter()
+    for event in events:
+        rows.append(determine(matcher, event))
+        if perf_counter() - begin > SECONDS and len(rows) >= MIN_DETERMINED:
+            return rows
+    if (perf_counter() - begin) * ROUNDS <= SECONDS:
+        for _ in range(ROUNDS - 1):
+            again = [determine(matcher, event) for event in events]
+            rows = [min(pair, key=lambda one: one.end) for pair in zip(rows, again, strict=True)]
+    return rows
 
 
 def check_parts(case: BoxSet, matcher: Matcher, line: Line) -> None:

@@ -140,6 +140,7 @@ class Figure:
     is_headline: bool = False
     is_log: bool = True
     is_more_better: bool = False
+    main: int = 0  # the metric, of bars and levels, by which Tamis is compared
     table: str = ""
     note: str = ""
     reason: str = ""

@@ -20,6 +20,11 @@ OPTIMAL = Line("optimal", "optimal", "gem", {"n_caches": 0, "plan": "optimal"})
 _LINES = (TAMA, H_TREE, REIN, GEM_0, GEM_10, GEM_20, TAMIS)
 _OTHERS = ("tama", "h_tree", "rein")
 _MILLION = 1_000_000
+_TAMA_REASON = (
+    "TAMA adds to counters of one byte here, 0.8 ns each at 200,000 subscriptions, where GEM takes "
+    "1.6 ns for an entry it excludes and 8 ns for a candidate it looks at. Excluding is only half "
+    "of GEM's time; the caches make it a quarter of that, and leave the other half as it is."
+)
 
 _N = Experiment(
     "n",
@@ -44,7 +49,7 @@ _THETA = Experiment(
     "theta",
     "θ, the width of the intervals",
     (0.1, 0.3, 0.5, 0.7, 0.8),
-    (0.1, 0.5, 0.8),
+    (0.1, 0.7),
     _LINES,
     lambda theta, scale: BoxSet(gem_boxes(scaled(_MILLION, scale), theta=theta)),
     measure_boxes,
@@ -85,6 +90,7 @@ PAPER = Paper(
                 Less("gem20", "gem0", 1 / (1 - 0.782)),
             ),
             is_headline=True,
+            reason=_TAMA_REASON,
         ),
         Figure(
             "5",
@@ -99,6 +105,9 @@ PAPER = Paper(
                 Lowest("gem20", _OTHERS),
             ),
             is_headline=True,
+            reason="TAMA is no longer so much slower than GEM (figure 4), and its deviation "
+            "shrinks "
+            "with its mean.",
         ),
         Figure(
             "6",
@@ -116,6 +125,8 @@ PAPER = Paper(
                 Trend("tama", Way.RISES),
                 Trend("rein", Way.RISES),
             ),
+            is_headline=True,
+            reason=_TAMA_REASON,
         ),
         Figure(
             "7",
@@ -133,6 +144,8 @@ PAPER = Paper(
                 Trend("h_tree", Way.RISES),
                 Trend("rein", Way.FALLS),
             ),
+            is_headline=True,
+            reason=_TAMA_REASON,
         ),
         Figure(
             "8",
@@ -150,6 +163,8 @@ PAPER = Paper(
             ),
             is_headline=True,
             note="All subscriptions are given at once, to every algorithm.",
+            reason="A cache is a bit set here, one bit a subscription and attribute, not a list of "
+            "references; it costs little to keep.",
         ),
         Figure(
             "9",
@@ -168,6 +183,8 @@ PAPER = Paper(
             is_headline=True,
             note="Lots of 1 %, at most 10,000, are removed at a time; the total is that of one "
             "times their number.",
+            reason="A cache is a bit set here, one bit a subscription and attribute, not a list of "
+            "references; it costs little to keep.",
         ),
         Figure(
             "10",
@@ -185,6 +202,8 @@ PAPER = Paper(
             ),
             is_headline=True,
             note="Counted from the arrays, the constraints of the subscriptions included.",
+            reason="A subscription is a number in a cell here, not an object, and a cache is a bit "
+            "set. What every algorithm keeps, the constraints, is most of the memory.",
         ),
         Figure(
             "11",
@@ -200,6 +219,7 @@ PAPER = Paper(
             ),
             note="The dotted lines leave out the time to make the plan. The paper gives no number; "
             "10 at M = 20 is ours.",
+            is_headline=True,
         ),
     ),
 )

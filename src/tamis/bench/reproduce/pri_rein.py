@@ -176,7 +176,10 @@ PAPER = Paper(
             ),
             kind=Kind.BARS,
             is_headline=True,
+            main=TM,
             table="Table 2",
+            reason="Half of the subscriptions constrain none of the six attributes that H-Tree "
+            "indexes and share one bucket here; all of it are determined when it has been read.",
         ),
         Figure(
             "5",
@@ -197,6 +200,10 @@ PAPER = Paper(
             ),
             is_headline=True,
             table="Table 3",
+            reason="A part is the least that is told apart here, and where few subscriptions make "
+            "few parts the gap is too short: it then grows faster than they do. Siena and TAMA "
+            "take "
+            "0.6 and 0.3 ms for their passes over 50 attributes whatever the number.",
         ),
         Figure(
             "6",
@@ -212,6 +219,7 @@ PAPER = Paper(
                 Power("tama", -0.2, 0.4),
                 Power("rein", -0.2, 0.2),
             ),
+            is_headline=True,
             table="Table 4",
         ),
         Figure(
@@ -230,6 +238,7 @@ PAPER = Paper(
                 Trend("rein", Way.FLAT),
                 Lowest("rein", ("simple", "siena", "tama", "h_tree")),
             ),
+            is_headline=True,
             table="Table 5",
         ),
         Figure(
@@ -262,6 +271,7 @@ PAPER = Paper(
             ),
             kind=Kind.BARS,
             is_headline=True,
+            main=TM,
             table="Table 7",
         ),
         Figure(
@@ -298,6 +308,7 @@ PAPER = Paper(
             ),
             kind=Kind.BARS,
             is_headline=True,
+            main=TM,
             table="Table 8",
         ),
     ),

@@ -85,11 +85,14 @@ class Shown:
         shared = [x for x in mine if any(x in held for held in rivals.values())]
         if not shared:
             return ""
-        x, is_more_better = max(shared), self.figure.is_more_better
+        is_more_better, is_line = self.figure.is_more_better, self.figure.kind is Kind.LINES
+        x = max(shared) if is_line else float(self.figure.main)
+        if x not in shared:
+            return ""
         best = (max if is_more_better else min)(
             (key for key in rivals if x in rivals[key]), key=lambda key: rivals[key][x]
         )
-        where = f" at {self.point(x)}" if self.figure.kind is Kind.LINES else ""
+        where = f" at {self.point(x)}" if is_line else f", {self.figure.metrics[int(x)].label}"
         return (
             f"Tamis{where}: {number(mine[x])} against {number(rivals[best][x])} of "
             f"{self.labels[best]}, the {'highest' if is_more_better else 'lowest'} of the others"

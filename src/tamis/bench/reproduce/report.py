@@ -153,7 +153,8 @@ Written by `tamis bench reproduce --report` from the result files; do not edit. 
 the paper's algorithms and Tamis on the same data, in the same tier of implementation (Numba
 kernels over arrays, one core). Absolute times are of other machines and languages, so what is
 judged are ratios, orders and trends. A factor holds if it is at least the square root of the
-paper's: half as much, on a logarithmic scale. Differences of less than a tenth cannot be told.
+paper's: half as much, on a logarithmic scale. What differs by less than a tenth is the same; a
+difference that small cannot be told.
 The scale is the share of the paper's number of subscriptions and events.
 """
 _METHOD = """\
