@@ -22,7 +22,7 @@ BEQ_TREE = Line("beq_tree", "BEQ-Tree", "beq_tree")
 _FINDERS = (MO_TREE, TAMA, R_TREE, OP_INDEX, TAMIS)
 _KEEPERS = (MO_TREE, BEQ_TREE, R_TREE)
 _MILLION = 1_000_000
-_SIZES = (1_000_000, 3_000_000, 5_000_000)
+_SIZES = (1_000_000, 2_000_000, 3_000_000, 5_000_000)
 _N_PREDICATES = (4, 6, 8, 10)
 _ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -59,7 +59,7 @@ _NE = Experiment(
     "ne",
     "events",
     _SIZES,
-    (1_000_000,),
+    (1_000_000, 2_000_000),
     _KEEPERS,
     lambda n, scale: _kept(scaled(n, scale)),
     measure_kept,
