@@ -21,7 +21,7 @@ from tamis.bench.reproduce.checks import Verdict
 from tamis.bench.reproduce.figures import Figure, Paper
 from tamis.bench.reproduce.papers import PAPERS, chosen, paper_of
 from tamis.bench.reproduce.reading import read_at
-from tamis.bench.reproduce.runner import STARTS, Cell, Listener, cells_of, run
+from tamis.bench.reproduce.runner import KEPT, STARTS, Cell, Listener, cells_of, run
 from tamis.bench.results import Results
 from tamis.cli.terminal import BadInput, stderr_console
 
@@ -104,8 +104,12 @@ def _progress(cells: Sequence[Cell], scale: float) -> Iterator[Listener]:
                 progress.update(task, description=cell.title(scale))
                 return
             n_heard += 1
-            progress.update(task, advance=cell.weight, n=f"{n_heard}/{len(cells)}")
-            took = f"{seconds:.1f} s" if seconds else "kept"
+            if state == KEPT:  # took no time, and must not make the rest look short
+                shrunk = (progress.tasks[task].total or 0.0) - cell.weight
+                progress.update(task, total=shrunk, n=f"{n_heard}/{len(cells)}")
+            else:
+                progress.update(task, advance=cell.weight, n=f"{n_heard}/{len(cells)}")
+            took = "kept" if state == KEPT else f"{seconds:.1f} s"
             progress.console.print(f"{cell.title(scale)}: {took}", style="dim")
 
         yield listen
