@@ -122,12 +122,10 @@ PAPER = Paper(
     "mo-tree",
     "MO-Tree: Dian et al., a data structure for events and subscriptions",
     "1M subscriptions of 6 constraints on 20 attributes drawn by Zipf (α = 1), longitude and "
-    "latitude "
-    "first; events of 15 to 20 attributes. The places are not taxi traces but made in their "
-    "manner: "
-    "10,000 trading areas around 40 centres for events, pick-up points around these areas for "
-    "subscriptions, 0.5 to 2 km to each side in a city of 100 km. The paper: C++, 3.6 GHz, 10,000 "
-    "events.",
+    "latitude first; events of 15 to 20 attributes. The places are not taxi traces but made in "
+    "their manner: 10,000 trading areas around 40 centres for events, pick-up points around these "
+    "areas for subscriptions, 0.5 to 2 km to each side in a city of 100 km. The paper: C++, 3.6 "
+    "GHz, 10,000 events.",
     (_NS, _KS, _NE, _KE, _ALPHA, _ALPHA_EVENTS, _MEMORY),
     (
         Figure(
@@ -184,8 +182,7 @@ PAPER = Paper(
             "ke",
             (_QUERY,),
             "With 10 constraints MO-Tree is 17.5 times as fast as BEQ-Tree and 669 times as "
-            "R*-Tree; "
-            "both trees gain with more constraints, BEQ-Tree loses.",
+            "R*-Tree; both trees gain with more constraints, BEQ-Tree loses.",
             (
                 Less("mo_tree", "beq_tree", 17.5, at=10),
                 Less("mo_tree", "r_star_tree", 668.7, at=10),
@@ -217,9 +214,8 @@ PAPER = Paper(
             "alpha-events",
             (_QUERY,),
             "From α = 1 to 0 MO-Tree goes from 0.99 to 1.32 ms, R*-Tree from 192 to 127 ms, "
-            "BEQ-Tree "
-            "(2.8) does not change; at 0 MO-Tree is 2.1 times as fast as BEQ-Tree, 96.5 times as "
-            "R*-Tree.",
+            "BEQ-Tree (2.8) does not change; at 0 MO-Tree is 2.1 times as fast as BEQ-Tree, 96.5 "
+            "times as R*-Tree.",
             (
                 Less("mo_tree", "beq_tree", 2.1, at=0.0),
                 Less("mo_tree", "r_star_tree", 96.5, at=0.0),
@@ -275,9 +271,8 @@ PAPER = Paper(
             "Subscription deletion time over the number of subscriptions",
             "ns",
             (_REMOVE,),
-            "MO-Tree deletes 2,238 times as fast as TAMA, 16,019 times as R*-Tree and 2,701 "
-            "times as "
-            "OpIndex.",
+            "MO-Tree deletes 2,238 times as fast as TAMA, 16,019 times as R*-Tree and 2,701 times "
+            "as OpIndex.",
             (
                 Less("mo_tree", "tama", 2238.0),
                 Less("mo_tree", "r_star_tree", 16019.0),

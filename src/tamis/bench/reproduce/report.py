@@ -165,4 +165,5 @@ _METHOD = """\
   200 of them, fewer where an algorithm is slow. Inserting, removing and sending are by the clock.
 - Kernels are compiled on a sample before. One process, one thread unless said otherwise.
 - A structure that would need more than 6 GB, by a sample, is not built.
+- Reasons are written by hand, from measurements of their own; what is a guess is called one.
 """

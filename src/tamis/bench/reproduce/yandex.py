@@ -27,8 +27,8 @@ PAPER = Paper(
     "300,000 searches for cars and flats: texts, ranges, a fifth with an OR, a tenth with a NOT, a "
     "tenth with a polygon or a distance; the tree is over nine attributes, that of the two phases "
     "over the three most frequent. The paper: Scala, its own services' searches; its throughput "
-    "and "
-    "latency are given as pictures only, and those of a cluster (figure 9) are not run again here.",
+    "and latency are given as pictures only, and those of a cluster (figure 9) are not run again "
+    "here.",
     (_N,),
     (
         Figure(
@@ -40,8 +40,7 @@ PAPER = Paper(
                 Metric("match.p99_ms", "the slowest in a hundred"),
             ),
             "With 300,000 subscriptions the time from an event to its notifications is under "
-            "several "
-            "seconds; matching is sub-linear in the number of subscriptions.",
+            "several seconds; matching is sub-linear in the number of subscriptions.",
             (
                 On(1, AtMost("one", 1_000.0, "ms")),
                 On(1, AtMost("two", 1_000.0, "ms")),
@@ -57,14 +56,12 @@ PAPER = Paper(
             "n",
             (Metric("events_per_s", "events a second"),),
             "Two phases are worth while: terms that hardly any two subscriptions share do not "
-            "belong "
-            "into the tree. No number is given.",
+            "belong into the tree. No number is given.",
             (Less("one", "two", 1.2),),
             is_headline=True,
             is_more_better=True,
-            note="On one core, one event at a time. That two phases have 1.2 times the "
-            "throughput of "
-            "one is our reading. One phase compares the rest of a path that is nobody else's "
+            note="On one core, one event at a time. That two phases have 1.2 times the throughput "
+            "of one is our reading. One phase compares the rest of a path that is nobody else's "
             "beside the subscription, so both do much the same here.",
         ),
     ),
