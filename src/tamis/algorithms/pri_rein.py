@@ -11,6 +11,7 @@ from tamis.algorithms.kernels.pri_rein import (
     estimate_selectivity,
     sort_tail,
     write_unset_in_order,
+    write_unset_of_level,
 )
 from tamis.algorithms.rein import Rein
 from tamis.matching import Attribute, Capabilities, Order, SlotLists
@@ -19,6 +20,7 @@ from tamis.matching.table import Floats
 from tamis.model.subscription import LOWEST_PRIORITY
 
 N_LEVELS = LOWEST_PRIORITY + 1
+_PART = 8_192  # subscriptions of a priority that are looked at between two parts
 
 
 class PriRein(Rein):
@@ -26,8 +28,9 @@ class PriRein(Rein):
 
     A list for each priority (0, the highest, to 9) holds its subscriptions in the order in which
     they came. Marking is REIN's; then the bits are read list by list, so that whoever has the
-    highest priority is determined first. ``match_parts`` gives a part a priority. Departs from
-    the paper: the lists are kept from event to event, not made for each (its line 4).
+    highest priority is determined first. ``match_parts`` gives a part a priority, or several
+    where it is large. Departs from the paper: the lists are kept from event to event, not made
+    for each (its line 4).
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(order=Order.PRIORITY)
@@ -50,14 +53,14 @@ class PriRein(Rein):
 
     def _match_parts(self, event: Floats, out: Slots) -> Iterator[int]:
         self._mark(event)
-        n_out = 0
-        for level in range(N_LEVELS):
-            n_out = int(
-                write_unset_in_order(
-                    self._levels.arrays, level, level + 1, self._marked, out, n_out
+        lists, n_out = self._levels.arrays, 0
+        for level, size in enumerate(lists.size.tolist()):
+            for start in range(0, max(1, size), _PART):
+                end = min(size, start + _PART)
+                n_out = int(
+                    write_unset_of_level(lists, level, start, end, self._marked, out, n_out)
                 )
-            )
-            yield n_out
+                yield n_out
 
     def _memory_bytes(self) -> int:
         return super()._memory_bytes() + self._levels.n_bytes

@@ -11,7 +11,7 @@ from tamis.matching import Attribute, Matcher
 
 
 class Algorithm(NamedTuple):
-    """Where an algorithm lives and which paper it is from."""
+    """Where an algorithm lives (in this package, or a module by its full name), and its paper."""
 
     module: str
     class_name: str
@@ -22,6 +22,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     "be_tree": Algorithm("be_tree", "BETree", "Sadoghi, Jacobsen: BE-Tree, SIGMOD 2011"),
     "beq_tree": Algorithm("beq_tree", "BEQTree", "Guo, Zhang, Li, Tan, Bao: Elaps, SIGMOD 2015"),
     "dexin": Algorithm("dexin", "Dexin", "Fan, Liu, Tang: DEXIN, FGCS 2017"),
+    "filter_tree": Algorithm(
+        "filter_tree", "FilterTree", "Schitinin, Tsesko: Streaming matching, CEE-SECR 2016"
+    ),
     "gem": Algorithm("gem", "Gem", "Fan, Liu, Tang: GEM, INFOCOM 2016"),
     "h_tree": Algorithm("h_tree", "HTree", "Qian, Cao, Zhu, Li, Wang: H-Tree, TPDS 2014"),
     "mo_tree": Algorithm("mo_tree", "MOTree", "Dian, Qian, Cao, Xue, Zhu, Yu, Li: MO-Tree, 2020"),
@@ -34,6 +37,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "simple": Algorithm("simple", "Simple", "the baseline of Qian et al.: Pri-REIN, DEBS 2015"),
     "tama": Algorithm("tama", "Tama", "Zhao, Wu: TAMA, ICDCS 2011"),
     "tama_exact": Algorithm("tama", "ExactTama", "Zhao, Wu: TAMA, ICDCS 2011, with a check"),
+    "tamis": Algorithm("tamis.index.matcher", "IndexMatcher", "the engine of this library, 2026"),
 }
 
 
@@ -42,9 +46,9 @@ def load(name: str) -> type[Matcher]:
     if name not in ALGORITHMS:
         raise NotSupported(f"no algorithm {name!r}; expected one of {', '.join(ALGORITHMS)}")
     entry = ALGORITHMS[name]
-    found: type[Matcher] = getattr(
-        import_module(f"tamis.algorithms.{entry.module}"), entry.class_name
-    )
+    is_elsewhere = entry.module.startswith("tamis.")
+    module = entry.module if is_elsewhere else f"tamis.algorithms.{entry.module}"
+    found: type[Matcher] = getattr(import_module(module), entry.class_name)
     return found
 
 

@@ -14,7 +14,7 @@ from tamis.matching import Attribute, Capabilities, Matcher, SlotLists
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
-_PART = 1_024  # words between two parts of a result
+_PART = 128  # words between two parts of a result
 _ALL = np.uint64(2**64 - 1)
 
 

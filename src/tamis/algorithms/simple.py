@@ -13,7 +13,7 @@ from tamis.matching import Attribute, Capabilities, EventMatcher
 from tamis.matching.store import Slots, grown
 from tamis.matching.table import Floats
 
-_PART = 65_536  # slots between two parts of a result
+_PART = 8_192  # slots between two parts of a result
 
 
 class Simple(EventMatcher):

@@ -92,7 +92,7 @@ def _page(
         "## How it scales\n\n" + (shown(*_SWEEPS) or "*Not measured yet: add `--sweeps`.*\n"),
         "## Where it loses\n\n" + _losses(results, scale),
         f"{KEPT_FROM}\n\n{kept}\n\n{KEPT_TO}\n",
-        "## How this was measured\n\n" + _METHOD + _machine(measured),
+        "## How this was measured\n\n" + _METHOD + describe_machine(measured),
     ]  # fmt: skip
     return "\n".join(section.rstrip() + "\n" for section in sections)
 
@@ -108,7 +108,8 @@ def _losses(results: Results, scale: float) -> str:
     return "\n".join(f"- {one}" for one in found) or "*Nowhere, in what was measured.*"
 
 
-def _machine(measured: list[dict[str, Any]]) -> str:
+def describe_machine(measured: list[dict[str, Any]]) -> str:
+    """What results were measured on, as a list in Markdown."""
     last = max(measured, key=lambda whole: str(whole["date"]))
     held, dates = last["machine"], sorted(whole["date"] for whole in measured)
     commits = sorted({whole["commit"] for whole in measured if whole["commit"]})

@@ -338,3 +338,54 @@ def spark(
         from tamis.cli.bench_spark import SparkBench
 
         SparkBench(scale, only or (), minutes, output, fresh, json).run()
+
+
+@bench.command()
+def reproduce(
+    papers: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PAPER…", help="gem, dexin, pri-rein, mo-tree, yandex, or all of them."
+        ),
+    ],
+    figure: Annotated[
+        str | None, typer.Option(metavar="N", help="Only the figure of this number.")
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(help="Share of the paper's subscriptions and events.")
+    ] = 0.1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep what has a result file at this scale.")
+    ] = False,
+    headline: Annotated[
+        bool,
+        typer.Option(
+            "--headline",
+            help="The main figures with few points: about ten minutes a paper at full scale.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
+    ] = Path("build/bench/reproduce"),
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write all results there are as Markdown, with pictures beside it."
+        ),
+    ] = None,
+) -> None:
+    """Run the experiments of the papers again, and say which of their claims hold.
+
+    Results are compared with a scan before anything is timed. Each cell, an algorithm at one
+    point, is a JSON file in --output; a run that was stopped goes on with --resume.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench reproduce gem --figure 4 --scale 0.01[/cyan]
+
+    [cyan]tamis bench reproduce all --headline --scale 1 --report docs/reproduction.md[/cyan]
+    """
+    with exit_codes():
+        from tamis.cli.reproduce import ReproduceBench
+
+        ReproduceBench(papers, figure, scale, resume, headline, output, report).run()

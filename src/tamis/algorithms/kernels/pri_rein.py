@@ -24,6 +24,17 @@ def write_unset_in_order(lists, first, last, words, out, n_out):
 
 
 @kernel
+def write_unset_of_level(lists, level, start, end, words, out, n_out):
+    """The same for places start..end - 1 of one list."""
+    first = np.uint64(lists.start[level])
+    for i in range(first + np.uint64(start), first + np.uint64(end)):
+        slot = lists.slots[i]
+        out[n_out] = slot
+        n_out += 1 - np.int64(has_bit(words, slot))
+    return n_out
+
+
+@kernel
 def estimate_selectivity(stored, slots, domains, selectivity):
     """Write to selectivity[i] (f8[n]) the share of events that slots[i] (i4[n]) accepts.
 

@@ -1,0 +1,107 @@
+"""Cells of kept events: subscription matching, keeping and dropping events, memory (MO-Tree)."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from tamis.algorithms import make
+from tamis.bench.cases import WrongResult
+from tamis.bench.reproduce.boxes import MAX_LOT, BoxSet, Ids, time_calls
+from tamis.bench.reproduce.figures import Line
+from tamis.bench.workloads import SEED, Floats, Workload
+from tamis.matching import EventMatcher, Table
+
+N_QUERIES = 100
+_N_CHECKED = 5
+_SHARE = 0.01  # of the events are added to those that are kept, and removed again
+
+
+class Kept:
+    """Events that are kept, the subscriptions that ask for them, and further events."""
+
+    def __init__(self, queries: Workload, values: Floats) -> None:
+        self.queries, self.values = queries, values
+        n_more = min(MAX_LOT, max(10, int(len(values) * _SHARE)))
+        order = np.random.default_rng([SEED, 42]).permutation(len(values))[:n_more]
+        self.newcomers = values[order] * 0.999
+        self.tables = [
+            Table.from_boxes(queries.low[[row]], queries.high[[row]])
+            for row in range(min(N_QUERIES, queries.n_subscriptions))
+        ]
+
+    def expected(self, query: int) -> Ids:
+        """The events a subscription accepts, by plain NumPy."""
+        low, high = self.queries.low[query], self.queries.high[query]
+        asks = ~np.isnan(low)
+        held = self.values[:, asks]
+        accepted = ((low[asks] <= held) & (held <= high[asks])).all(axis=1)
+        return np.flatnonzero(accepted).astype(np.int32)
+
+    def build(self, line: Line) -> tuple[EventMatcher, float]:
+        """A matcher that keeps the events, checked; and the seconds that took."""
+        sample: EventMatcher = make(line.algorithm, self.queries.attributes, **line.parameters)
+        sample.add_events(self.values[:2_000])
+        sample.match_subscription(self.tables[0])
+        sample.remove_events([0])
+        matcher: EventMatcher = make(line.algorithm, self.queries.attributes, **line.parameters)
+        start = perf_counter()
+        matcher.add_events(self.values)
+        seconds = perf_counter() - start
+        for query in range(min(_N_CHECKED, len(self.tables))):
+            found, wanted = matcher.match_subscription(self.tables[query]), self.expected(query)
+            if not np.array_equal(found, wanted):
+                raise WrongResult(
+                    f"{line.label}, subscription {query}: {len(found):,} events found, "
+                    f"{len(wanted):,} expected. Nothing was timed; please report this"
+                )
+        return matcher, seconds
+
+
+def measure_kept(case: Kept, line: Line) -> dict[str, Any]:
+    """Subscription matching, and adding and removing events."""
+    matcher, seconds = case.build(line)
+    match = time_calls(matcher.match_subscription, case.tables)
+    start = perf_counter()
+    ids = matcher.add_events(case.newcomers)
+    added = (perf_counter() - start) / len(ids)
+    start = perf_counter()
+    matcher.remove_events(ids)
+    removed = (perf_counter() - start) / len(ids)
+    return {
+        "n_kept": len(case.values),
+        "build_s": seconds,
+        "match": match,
+        "insert_us": added * 1e6,
+        "remove_us": removed * 1e6,
+        "bytes": matcher.memory_bytes(),
+        "matches_mean": float(np.mean([len(case.expected(q)) for q in range(_N_CHECKED)])),
+    }
+
+
+class Both:
+    """As many subscriptions as events, kept together."""
+
+    def __init__(self, boxes: BoxSet, values: Floats) -> None:
+        self.boxes, self.values = boxes, values
+
+
+def measure_memory(case: Both, line: Line) -> dict[str, Any]:
+    """The size of what holds both: one structure, or one for each ("a+b").
+
+    A matcher that keeps no events, Tamis, holds only the subscriptions.
+    """
+    names = line.algorithm.split("+")
+    attributes = case.boxes.workload.attributes
+    matchers = [make(name, attributes) for name in names]
+    matchers[0].add_many(case.boxes.table)
+    keeps_events = isinstance(matchers[-1], EventMatcher)
+    if keeps_events:
+        matchers[-1].add_events(case.values)
+    return {
+        "n_subscriptions": len(matchers[0]),
+        "n_kept": len(case.values) if keeps_events else 0,
+        "bytes": sum(matcher.memory_bytes() for matcher in matchers),
+    }

@@ -1,0 +1,488 @@
+"""Experiments of the papers: running, resuming, the report, and what makes a claim hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tamis.bench.cases import WrongResult
+from tamis.bench.report import NothingMeasured
+from tamis.bench.reproduce import boxes, datasets, determining, kept, searches
+from tamis.bench.reproduce.boxes import BoxSet, measure_boxes, measure_plans
+from tamis.bench.reproduce.checks import (
+    About,
+    Ascends,
+    AtMost,
+    Below,
+    Check,
+    Judged,
+    Less,
+    Lowest,
+    Power,
+    Share,
+    Trend,
+    Verdict,
+    Way,
+    verdict_of,
+)
+from tamis.bench.reproduce.determining import measure_determining
+from tamis.bench.reproduce.figures import TAMIS, Experiment, Figure, Line, Metric, Paper
+from tamis.bench.reproduce.kept import Both, Kept, measure_kept, measure_memory
+from tamis.bench.reproduce.papers import PAPERS, UnknownExperiment, chosen, paper_of
+from tamis.bench.reproduce.places import placed_boxes
+from tamis.bench.reproduce.reading import read, read_at
+from tamis.bench.reproduce.report import write_report
+from tamis.bench.reproduce.runner import DONE, KEPT, cells_of, run
+from tamis.bench.reproduce.searches import make_searches, measure_searches
+from tamis.bench.reproduce.sending import measure_ways
+from tamis.bench.results import Results
+from tamis.bench.workloads import Workload
+from tamis.cli.app import app
+
+SCALE = 0.0005
+SIMPLE = Line("simple", "Simple", "simple")
+REIN = Line("rein", "REIN", "rein")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "N_EVENTS", 20)
+    monkeypatch.setattr(boxes, "ROUNDS", 1)
+    monkeypatch.setattr(determining, "N_TIMED", 10)
+    monkeypatch.setattr(searches, "N_EVENTS", 12)
+    monkeypatch.setattr(kept, "N_QUERIES", 10)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(tmp_path / "results")
+
+
+def small_paper(checks: tuple[Check, ...] = (Lowest("rein", ("simple",)),)) -> Paper:
+    experiment = Experiment(
+        "n",
+        "subscriptions",
+        (100, 200, 400),
+        (200,),
+        (SIMPLE, REIN, Line("ghost", "Ghost", "no_such_algorithm"), TAMIS),
+        lambda n, scale: BoxSet(datasets.gem_boxes(datasets.scaled(n, scale), m=3)),
+        measure_boxes,
+        size=lambda n: n,
+    )
+    figures = tuple(
+        Figure(number, "A title", "n", (Metric(path, "ms"),), "A is 2 times as fast.", checks)
+        for number, path in (("1", "match.mean_ms"), ("2", "match.std_ms"))
+    )
+    return Paper("small", "Nobody: A paper", "A setting.", (experiment,), figures)
+
+
+def names(results: Results) -> set[str]:
+    return {path.name for path in results.directory.iterdir()}
+
+
+# -- running and resuming
+
+
+def test_each_cell_is_a_file_and_figures_share_them(results: Results) -> None:
+    paper = small_paper()
+    cells = cells_of(paper, paper.figures, is_headline=False)
+    assert [(cell.point, cell.line.key) for cell in cells[:4]] == [
+        (100, "simple"), (100, "rein"), (100, "tamis"), (200, "simple"),
+    ]  # fmt: skip
+    run(cells, results, 0.5)
+    assert len(names(results)) == 9
+    found = results.read(cells[0].key(0.5))
+    assert found["n_subscriptions"] == 50
+    assert found["checked_events"] == 10
+    assert found["match"]["mean_ms"] > 0
+
+
+def test_a_headline_run_has_fewer_points() -> None:
+    paper = small_paper()
+    cells = cells_of(paper, paper.figures[:1], is_headline=True)
+    assert {cell.point for cell in cells} == {200}
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(results: Results) -> None:
+    paper = small_paper()
+    cells = cells_of(paper, paper.figures, is_headline=False)
+    heard: list[tuple[str, str, float]] = []
+
+    class Stopped(Exception):
+        pass
+
+    def stop(cell: Any, state: str, seconds: float) -> None:
+        heard.append((cell.line.key, state, seconds))
+        if len([one for one in heard if one[1] == DONE]) == 4:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        run(cells, results, 1.0, listen=stop)
+    before = {path.name: path.stat().st_mtime_ns for path in results.directory.iterdir()}
+    assert len(before) == 4
+    states: list[str] = []
+    run(cells, results, 1.0, resume=True, listen=lambda cell, state, _: states.append(state))
+    assert (states.count(KEPT), states.count(DONE)) == (4, 5)
+    after = {path.name: path.stat().st_mtime_ns for path in results.directory.iterdir()}
+    assert {name: after[name] for name in before} == before
+    run(cells[:1], results, 1.0)
+    assert (results.directory / cells[0].key(1.0).file_name).stat().st_mtime_ns > max(
+        before.values()
+    )
+
+
+def test_a_wrong_result_is_not_timed(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoxSet, "expected", lambda self, event: np.zeros(1, np.int32))
+    paper = small_paper()
+    with pytest.raises(WrongResult, match="Nothing was timed"):
+        run(cells_of(paper, paper.figures, is_headline=True), results, 1.0)
+    assert not results.directory.exists()
+
+
+def test_an_approximate_algorithm_may_find_more_but_not_less() -> None:
+    tama = Line("tama", "TAMA", "tama")
+    case = BoxSet(datasets.gem_boxes(200))
+    matcher, _ = case.build(tama)
+    case.check(matcher, tama)
+    several = np.array([1, 2, 3], np.int32)
+    case.compare(several, several[:2], matcher, "here")
+    with pytest.raises(WrongResult, match="2 subscriptions found, 3 expected"):
+        case.compare(several[:2], several, matcher, "here")
+
+
+def test_what_would_be_too_large_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boxes, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(boxes, "_N_SAMPLE", 100)
+    case = BoxSet(datasets.gem_boxes(2_000, theta=0.8))
+    found = measure_boxes(case, Line("h_tree", "H-Tree", "h_tree"))
+    assert "would need about" in found["skipped"]
+    assert measure_plans(case, Line("h_tree", "H-Tree", "h_tree")) == found
+    assert measure_determining(case, Line("h_tree", "H-Tree", "h_tree")) == found
+
+
+# -- what is measured
+
+
+def test_boxes_are_inserted_matched_and_removed() -> None:
+    found = measure_boxes(BoxSet(datasets.gem_boxes(500)), REIN, changes=True)
+    assert found["match"]["n"] == 20
+    assert found["remove_s"] == pytest.approx(found["remove_us"] * 500 / 1e6)
+    assert found["bytes"] > found["structure_bytes"] > 0
+    assert found["add_us"] > 0
+
+
+def test_plans_have_a_cost() -> None:
+    case = BoxSet(datasets.dexin_boxes(300, 5, zipf=datasets.mixed_zipf(5)))
+    near, best = (
+        measure_plans(case, Line(plan, plan, "dexin", {"plan": plan}))
+        for plan in ("near_optimal", "optimal")
+    )
+    assert near["cost"] >= best["cost"] > 0
+    assert near["matching_ms"] > 0
+    assert "cost" not in measure_plans(case, TAMIS)
+
+
+@pytest.mark.parametrize("algorithm", ["rein", "pri_rein", "pri_rein_s", "tamis", "siena"])
+def test_moments_are_in_order(algorithm: str) -> None:
+    found = measure_determining(
+        BoxSet(datasets.rein_boxes(3_000, m=8, k=2)), Line("x", "X", algorithm)
+    )
+    times = {name: found[name]["mean_ms"] for name in ("tp", "te", "tm", "tg")}
+    assert times["tp"] + times["tg"] + times["te"] == pytest.approx(times["tm"], abs=0.2)
+    assert len(found["levels"]) == 10
+    assert all(level["n"] > 0 for level in found["levels"])
+
+
+def test_all_three_ways_send_everything() -> None:
+    found = measure_ways(BoxSet(datasets.rein_boxes(2_000, m=8, k=2)), REIN)
+    n_sent = {found[way]["n"] for way in ("serial", "alternate", "concurrent")}
+    assert len(n_sent) == 1
+    assert found["serial"]["mean_ms"] > found["serial"]["determining_ms"]
+
+
+def test_kept_events_are_found_added_and_removed() -> None:
+    values = placed_boxes(10, n_events=300).values
+    case = Kept(placed_boxes(20, k=4), values)
+    found = measure_kept(case, SIMPLE)
+    assert found["n_kept"] == 300
+    assert min(found["insert_us"], found["remove_us"], found["bytes"]) > 0
+    case.queries.low[0] = case.queries.high[0] = np.nan  # accepts everything
+    with pytest.raises(WrongResult):
+        case.build(SIMPLE)
+
+
+def test_memory_of_one_structure_and_of_two() -> None:
+    workload = placed_boxes(200)
+    case = Both(BoxSet(workload), workload.values)
+    both, two, ours = (
+        measure_memory(case, Line("x", "X", name)) for name in ("simple", "rein+simple", "tamis")
+    )
+    assert both["n_kept"] == two["n_kept"] == workload.n_events
+    assert two["bytes"] > both["bytes"]
+    assert ours["n_kept"] == 0
+
+
+@pytest.mark.parametrize("key", ["one", "tamis"])
+def test_searches_are_checked_and_timed(key: str) -> None:
+    found = measure_searches(make_searches(300), Line(key, key, "filter_tree"))
+    assert found["n_subscriptions"] == 300
+    assert found["events_per_s"] == pytest.approx(1e3 / found["match"]["mean_ms"])
+
+
+# -- the data
+
+
+def test_boxes_of_a_matching_rate_have_it() -> None:
+    for rate in (0.01, 0.2):
+        workload = datasets.matching_boxes(2_000, rate)
+        for value in workload.values[:5]:
+            accepted = ((workload.low <= value) & (value <= workload.high)).all(axis=1)
+            assert accepted.mean() == pytest.approx(rate, rel=0.01)
+
+
+def test_levels_points_and_skew() -> None:
+    workload = datasets.dexin_boxes(3_000, 4, levels=100, points=0.5, zipf=1.0)
+    assert np.allclose(workload.low * 100, np.round(workload.low * 100))
+    assert (workload.low <= workload.high).all()
+    assert (workload.low == workload.high).mean() > 0.45
+    even = datasets.dexin_boxes(3_000, 4)
+    assert np.median(workload.values) < 0.2 < np.median(even.values)
+
+
+def test_places_are_squares_and_events_lack_some_attributes() -> None:
+    workload = placed_boxes(3_000)
+    asks = ~np.isnan(workload.low)
+    assert (asks.sum(axis=1) == 6).all()
+    assert asks[:, 0].mean() > asks[:, 19].mean()
+    width = (workload.high - workload.low)[:, 0]
+    assert np.nanmax(width) <= 0.04 + 1e-9
+    n_held = (~np.isnan(workload.values)).sum(axis=1)
+    assert 15 <= n_held.min() <= n_held.max() <= 20
+
+
+def test_different_selectivity() -> None:
+    def widths(workload: Workload) -> Any:
+        return np.nanstd(workload.high - workload.low)
+
+    assert (
+        widths(datasets.rein_boxes(500)) < 1e-5 < 0.1 < widths(datasets.rein_boxes(500, width=None))
+    )
+
+
+# -- verdicts
+
+LABELS = {"a": "A", "b": "B"}
+HOLDS, FAILS, UNKNOWN = Verdict.HOLDS, Verdict.FAILS, Verdict.UNKNOWN
+
+
+def line(*values: float) -> dict[float, float]:
+    return {float(x): y for x, y in enumerate(values, start=1)}
+
+
+@pytest.mark.parametrize(
+    ("check", "data", "verdict"),
+    [
+        (Less("a", "b", 4.0), {"a": line(1, 2), "b": line(4, 9)}, HOLDS),
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(2.1)}, HOLDS),  # more than the root
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.5)}, FAILS),  # not the size
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(0.5)}, FAILS),  # the other way round
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.05)}, FAILS),  # no difference
+        (Less("a", "b", 1.1), {"a": line(1), "b": line(1.05)}, UNKNOWN),
+        (Less("a", "b", 4.0), {"a": line(1), "b": {}}, UNKNOWN),
+        (Less("a", "b", 4.0), {"a": line(0), "b": line(1)}, UNKNOWN),
+        (Less("a", "b", 4.0, at=2), {"a": line(9, 1), "b": line(1, 5)}, HOLDS),
+        (About("a", "b", 1.1), {"a": line(1), "b": line(1.15)}, HOLDS),
+        (About("a", "b", 1.1), {"a": line(1), "b": line(1.5)}, FAILS),
+        (About("a", "b", 1.1), {"a": line(1)}, UNKNOWN),
+        (Lowest("a", ("b",)), {"a": line(1, 1), "b": line(2, 2)}, HOLDS),
+        (Lowest("a", ("b",)), {"a": line(1, 3), "b": line(2, 2)}, FAILS),
+        (Lowest("a", ("b",)), {"a": line(1, 2), "b": line(2, 2.1)}, UNKNOWN),
+        (Lowest("a", ("b",), below=2), {"a": line(1, 3), "b": line(2, 2)}, HOLDS),
+        (Lowest("a", ("b",)), {"a": line(1, 3)}, UNKNOWN),
+        (Trend("a", Way.RISES), {"a": line(1, 2)}, HOLDS),
+        (Trend("a", Way.RISES), {"a": line(2, 1)}, FAILS),
+        (Trend("a", Way.RISES), {"a": line(1, 1.1)}, UNKNOWN),
+        (Trend("a", Way.FALLS), {"a": line(2, 1)}, HOLDS),
+        (Trend("a", Way.FALLS), {"a": line(1, 2)}, FAILS),
+        (Trend("a", Way.FLAT), {"a": line(1, 1.4)}, HOLDS),
+        (Trend("a", Way.FLAT), {"a": line(1, 1.6)}, FAILS),
+        (Trend("a", Way.FLAT, since=2), {"a": line(1, 5, 5)}, HOLDS),
+        (Trend("a", Way.FLAT), {"a": line(1)}, UNKNOWN),
+        (Trend("a", Way.RISES), {"a": line(0, 1)}, UNKNOWN),
+        (Ascends("a"), {"a": line(1, 1.01, 1.02, 1.03)}, HOLDS),
+        (Ascends("a"), {"a": line(4, 3, 2, 1)}, FAILS),
+        (Ascends("a"), {"a": line(1, 3, 2, 4)}, UNKNOWN),
+        (Ascends("a"), {"a": line(1, 3)}, UNKNOWN),
+        (Power("a", 0.8, 1.2), {"a": line(1, 2, 3)}, HOLDS),
+        (Power("a", 0.8, 1.2), {"a": line(1, 4, 9)}, FAILS),
+        (Power("a", 0.8, 1.2), {"a": line(1)}, UNKNOWN),
+        (AtMost("a", 2.0, "ms"), {"a": line(1, 2)}, HOLDS),
+        (AtMost("a", 2.0, "ms"), {"a": line(1, 3)}, FAILS),
+        (AtMost("a", 2.0, "ms"), {}, UNKNOWN),
+        (Share("a", 1, 2, 0.5, "part"), {"a": line(1, 2)}, HOLDS),
+        (Share("a", 1, 2, 0.9, "part"), {"a": line(1, 2)}, FAILS),
+        (Share("a", 1, 3, 0.9, "part"), {"a": line(1, 2)}, UNKNOWN),
+        (Below("a", 1, 2, "part"), {"a": line(1, 2)}, HOLDS),
+        (Below("a", 2, 1, "part"), {"a": line(1, 2)}, FAILS),
+        (Below("a", 2, 1, "part"), {"a": line(1, 1.05)}, UNKNOWN),
+        (Below("a", 2, 1, "part"), {}, UNKNOWN),
+    ],
+)
+def test_a_check(check: Check, data: Any, verdict: Verdict) -> None:
+    judged = check.judge(data, LABELS)
+    assert judged.verdict is verdict, judged.found
+    assert "A" in judged.found
+
+
+def test_a_claim_holds_if_all_of_it_does() -> None:
+    def of(*verdicts: Verdict) -> Verdict:
+        return verdict_of([Judged(one, "") for one in verdicts])
+
+    assert of(HOLDS, HOLDS) is HOLDS
+    assert of(HOLDS, FAILS, UNKNOWN) is FAILS
+    assert of(HOLDS, UNKNOWN) is UNKNOWN
+    assert of() is UNKNOWN
+
+
+# -- the report
+
+
+def write_cells(results: Results, paper: Paper, scale: float, slow: str) -> None:
+    experiment = paper.experiments[0]
+    for cell in cells_of(paper, paper.figures, is_headline=False):
+        ms = 9.0 if cell.line.key == slow else 1.0
+        match = {"mean_ms": ms * cell.point, "std_ms": ms, "median_ms": ms, "n": 20}
+        results.write(cell.key(scale), {"match": match, "n_subscriptions": cell.point})
+    assert experiment.points
+
+
+@pytest.mark.parametrize(("slow", "words"), [("simple", "holds"), ("rein", "does not hold")])
+def test_the_report_says_what_became_of_the_claim(
+    results: Results, tmp_path: Path, slow: str, words: str
+) -> None:
+    paper = small_paper()
+    write_cells(results, paper, 0.1, slow)
+    written = write_report(results, [paper], tmp_path / "docs" / "page.md")
+    assert [path.name for path in written] == ["page.md", "small-1.png", "small-2.png"]
+    assert all(path.stat().st_size > 500 for path in written)
+    page = written[0].read_text()
+    assert f"**The claim {words}.**" in page
+    assert "A is 2 times as fast." in page
+    assert "(figures/reproduction/small-1.png)" in page
+    assert "| Simple | " in page
+    assert "*Not measured: Ghost.*" in page
+    assert f"2 figures: {2 * (words == 'holds')} holds" in page
+    assert "at scale 0.1" in page
+
+
+def test_the_reason_is_given_where_a_claim_does_not_hold(results: Results, tmp_path: Path) -> None:
+    paper = small_paper()
+    figures = tuple(replace(one, reason="Because of the cache.") for one in paper.figures)
+    paper = replace(paper, figures=figures)
+    write_cells(results, paper, 0.1, "rein")
+    page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
+    assert "does not hold.** 0 of 1 parts hold. Because of the cache." in page
+    write_cells(results, paper, 0.1, "simple")
+    page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
+    assert "Because of the cache." not in page
+
+
+def test_the_largest_scale_is_shown(results: Results) -> None:
+    paper = small_paper()
+    write_cells(results, paper, 0.1, "simple")
+    write_cells(results, paper, 1.0, "rein")
+    shown = read(results, paper, paper.figures[0])
+    assert shown is not None
+    assert (shown.scale, shown.verdict) == (1.0, FAILS)
+    assert "Tamis at 400" in shown.ours()
+    assert read_at(results, paper, paper.figures[0], 0.1).verdict is HOLDS
+
+
+def test_what_was_skipped_is_said(results: Results, tmp_path: Path) -> None:
+    paper = small_paper()
+    write_cells(results, paper, 0.1, "simple")
+    cell = cells_of(paper, paper.figures, is_headline=False)[0]
+    results.write(cell.key(0.1), {"skipped": "would need about 40 GB"})
+    page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
+    assert "*Simple at 10: would need about 40 GB*" in page
+
+
+def test_a_report_of_nothing_is_refused(results: Results, tmp_path: Path) -> None:
+    with pytest.raises(NothingMeasured):
+        write_report(results, [small_paper()], tmp_path / "page.md")
+
+
+# -- the papers
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_paper_is_whole(name: str) -> None:
+    paper = paper_of(name)
+    numbers = [figure.number for figure in paper.figures]
+    assert len(set(numbers)) == len(numbers)
+    assert any(figure.is_headline for figure in paper.figures)
+    for figure in paper.figures:
+        experiment = paper.experiment(figure.experiment)
+        keys = {one.key for one in experiment.lines}
+        assert set(figure.lines) <= keys
+        assert set(experiment.headline) <= set(experiment.points)
+        assert any(character.isdigit() for character in figure.claim) or figure.note
+        labels = {key: key for key in keys}
+        assert all(one.judge({}, labels).verdict is UNKNOWN for one in figure.checks)
+
+
+def test_the_figures_that_were_asked_for_are_there() -> None:
+    def numbers(name: str) -> list[str]:
+        return [figure.number for figure in paper_of(name).figures]
+
+    assert numbers("gem") == [str(n) for n in range(4, 12)]
+    assert numbers("dexin") == [str(n) for n in range(2, 18)]
+    assert {"4", "5", "6", "7", "11", "12", "13", "14"} <= set(numbers("pri-rein"))
+    assert {*(str(n) for n in range(4, 13)), "table 5"} <= set(numbers("mo-tree"))
+    assert numbers("yandex")
+
+
+def test_a_paper_or_figure_that_is_not_there() -> None:
+    assert [paper.key for paper, _ in chosen(("all",), None)] == list(PAPERS)
+    with pytest.raises(UnknownExperiment, match="no paper 'gme'"):
+        chosen(("gme",), None)
+    with pytest.raises(UnknownExperiment, match="no figure '40'"):
+        chosen(("gem",), "40")
+
+
+# -- the command
+
+
+@pytest.fixture
+def invoke() -> Callable[..., Any]:
+    return lambda *words: CliRunner().invoke(app, ["bench", "reproduce", *map(str, words)])
+
+
+def test_the_command_runs_resumes_and_reports(invoke: Any, tmp_path: Path) -> None:
+    out, page = tmp_path / "out", tmp_path / "docs" / "reproduction.md"
+    words = ("gem", "--figure", "4", "--headline", "--scale", SCALE, "-o", out)
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert "gem Fig. 4" in result.output
+    assert len(list(out.glob("gem-n-*.json"))) == 14
+    whole = json.loads(next(out.glob("*.json")).read_text())
+    assert {"found", "machine", "versions", "scale"} <= whole.keys()
+    again = invoke(*words, "--resume", "--report", page)
+    assert again.exit_code == 0, again.output
+    assert again.output.count(": kept") == 14
+    assert "gem Fig. 4: Matching time" in page.read_text()
+    assert (page.parent / "figures" / "reproduction" / "gem-4.png").exists()
+
+
+def test_the_command_refuses_what_it_does_not_know(invoke: Any) -> None:
+    for words in (("gme",), ("gem", "--figure", "40"), ("gem", "--scale", "0")):
+        result = invoke(*words)
+        assert result.exit_code == 2
+        assert "error:" in result.output
