@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import PipelineError
-from tamis.spark.runtime import session
+from tamis.spark.runtime import is_submitted, session
 from tamis.spark.settings import PipelineSettings
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Pipeline:
         """Those of the file, and Kafka's connector where it is needed and not named there."""
         given = dict(self.settings.spark)
         has_jars = any(name.startswith("spark.jars") for name in given)
-        if self.settings.events.source != "kafka" or has_jars:
+        if self.settings.events.source != "kafka" or has_jars or is_submitted():
             return given
         from tamis.spark.kafka import connector_settings
 
