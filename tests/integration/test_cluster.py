@@ -36,6 +36,7 @@ path = "ads"
 path = "searches"
 [matching]
 tokens = 2
+keep = "1 s"
 interval = "500 ms"
 [notifications]
 outbox = "outbox"

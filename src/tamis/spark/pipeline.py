@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import PipelineError
@@ -13,6 +14,7 @@ from tamis.spark.settings import PipelineSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from tamis.spark.notifier import NotifyStream
     from tamis.spark.streaming import MatchStream
@@ -40,11 +42,15 @@ class Status:
         return asdict(self)
 
 
+# Spark would start a job with a task for each of the files to look at, which takes longer.
+_LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": 10_000}
+
+
 class Pipeline:
     """A pipeline of some settings.
 
     It keeps all it must remember in the folder ``state`` of the settings: the checkpoints of its
-    two queries, the index files and the match log. Started again, it goes on from there. ::
+    queries, the index files and the match log. Started again, it goes on from there. ::
 
         pipeline = Pipeline(read_settings(Path("pipeline.toml")))
         pipeline.start()
@@ -57,6 +63,7 @@ class Pipeline:
         self._spark: SparkSession | None = None
         self._matching: MatchStream | None = None
         self._notifying: NotifyStream | None = None
+        self._sending: StreamingQuery | None = None
 
     def check(self) -> None:
         """Raise PipelineError for what can be seen to be wrong before Spark is started."""
@@ -83,15 +90,19 @@ class Pipeline:
             self._spark = session(self.settings.name, **self._spark_settings())
 
     def start(self) -> None:
-        """Start both queries, or go on where they were stopped."""
+        """Start all queries, or go on where they were stopped."""
         self._start_matching({"processingTime": _milliseconds(self.settings.matching.interval)})
         self._start_notifying(self.settings.notifications.interval)
+        self._start_sending(self.settings.notifications.interval)
 
     def run_once(self) -> None:
         """Match the events that are there, publish what is due, and return."""
         matching = self._start_matching({"availableNow": True})
         matching.query.awaitTermination()
         self._start_notifying(None).query.awaitTermination()
+        sending = self._start_sending(None)
+        if sending is not None:
+            sending.awaitTermination()
 
     def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
         from tamis.spark.sources import open_changes, open_events
@@ -114,14 +125,17 @@ class Pipeline:
             mode=None if mode == "auto" else mode,
             trigger=trigger,
             name=f"{settings.name}: match",
+            readers=self._readers(),
+            keep=settings.matching.keep,
         )
         return self._matching
 
     def _spark_settings(self) -> dict[str, Any]:
         """Those of the file, and Kafka's connector where it is needed and not named there."""
-        given = dict(self.settings.spark)
+        given = {**_LISTING, **self.settings.spark}
         has_jars = any(name.startswith("spark.jars") for name in given)
-        if self.settings.events.source != "kafka" or has_jars or is_submitted():
+        needs_kafka = self.settings.events.source == "kafka" or self.settings.matches is not None
+        if not needs_kafka or has_jars or is_submitted():
             return given
         from tamis.spark.kafka import connector_settings
 
@@ -143,14 +157,43 @@ class Pipeline:
         )
         return self._notifying
 
+    def _start_sending(self, interval: timedelta | None) -> StreamingQuery | None:
+        """Start to write matches to a topic, if the settings name one."""
+        from tamis.spark.kafka import write_kafka_stream
+
+        topic = self.settings.matches
+        if topic is None:
+            return None
+        assert self._matching is not None
+        self._sending = write_kafka_stream(
+            self._matching.matches,
+            topic.servers,
+            topic.topic,
+            checkpoint=self._readers()[-1],
+            options=topic.options,
+            interval=interval,
+            name=f"{self.settings.name}: send",
+        )
+        return self._sending
+
+    def _readers(self) -> list[Path]:
+        """The checkpoints of the queries that read the match log."""
+        names = ["notifier"] if self.settings.matches is None else ["notifier", "sender"]
+        return [self.settings.state / name for name in names]
+
+    def _queries(self) -> list[StreamingQuery]:
+        streams = (self._matching, self._notifying)
+        queries = [stream.query for stream in streams if stream is not None]
+        return queries if self._sending is None else [*queries, self._sending]
+
     def is_running(self) -> bool:
-        """Whether both queries run; raises PipelineError if one failed."""
-        streams = [stream for stream in (self._matching, self._notifying) if stream is not None]
-        for stream in streams:
-            failure = stream.query.exception()
+        """Whether all queries run; raises PipelineError if one failed."""
+        queries = self._queries()
+        for query in queries:
+            failure = query.exception()
             if failure is not None:
-                raise PipelineError(f"{stream.query.name} stopped: {_reason(failure)}")
-        return bool(streams) and all(stream.query.isActive for stream in streams)
+                raise PipelineError(f"{query.name} stopped: {_reason(failure)}")
+        return bool(queries) and all(query.isActive for query in queries)
 
     def status(self) -> Status:
         """How it stands."""
@@ -171,12 +214,12 @@ class Pipeline:
         )
 
     def stop(self) -> None:
-        """Stop both queries, each after its micro-batch, and Spark."""
+        """Stop all queries, each after its micro-batch, and Spark."""
         from tamis.spark.notifier import stop_between_batches
 
-        for stream in (self._matching, self._notifying):
-            if stream is not None and stream.query.isActive:
-                stop_between_batches(stream.query)
+        for query in self._queries():
+            if query.isActive:
+                stop_between_batches(query)
         if self._spark is not None:
             self._spark.stop()
             self._spark = None

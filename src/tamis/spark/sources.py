@@ -57,7 +57,10 @@ def _open_topic(spark: SparkSession, settings: EventSettings) -> DataFrame:
 
     assert settings.servers is not None
     assert settings.topic is not None
-    return read_kafka(spark, settings.servers, settings.topic)
+    return read_kafka(
+        spark, settings.servers, settings.topic, max_per_batch=settings.messages_per_batch,
+        options=settings.options,
+    )  # fmt: skip
 
 
 def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:

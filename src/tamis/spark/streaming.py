@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from tamis.errors import PipelineError
 from tamis.spark.changes import ChangeSource
+from tamis.spark.cleaning import LogCleaner
 from tamis.spark.events import EventMapping
 from tamis.spark.follower import Follower
 from tamis.spark.jobs import described
@@ -80,9 +81,11 @@ class BatchMatcher:
         mapping: EventMapping,
         mode: Mode | None = None,
         n_shards: int | None = None,
+        cleaner: LogCleaner | None = None,
     ) -> None:
         self.follower, self.pins, self.log = follower, pins, log
         self.mapping, self.mode, self.n_shards = mapping, mode, n_shards
+        self.cleaner = cleaner
         self.totals = Written(0, 0, 0)
 
     def __call__(self, events: DataFrame, batch: int) -> Written | None:
@@ -111,6 +114,8 @@ class BatchMatcher:
         oldest = self.pins.oldest_version()
         if oldest is not None:
             self.follower.store.drop_before(oldest)
+        if self.cleaner is not None:
+            self.cleaner.clean(batch - _KEPT_BATCHES)
 
 
 def match_stream(
@@ -127,6 +132,8 @@ def match_stream(
     n_shards: int | None = None,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    readers: Sequence[str | Path] = (),
+    keep: timedelta = timedelta(hours=1),
 ) -> MatchStream:
     """Match a stream of events into the match log, and go on where the last run stopped.
 
@@ -138,6 +145,9 @@ def match_stream(
     ``checkpoint`` is a directory that survives, and that on a cluster every machine sees. The
     match log is its folder ``matches`` and the index files its folder ``snapshots``, where
     ``log`` and ``snapshots`` do not say otherwise.
+
+    ``readers`` are the checkpoints of the queries that read the log. Matches that all of them
+    have passed are removed from it, ``keep`` after they were written; without readers none are.
     """
     if not events.isStreaming:
         raise PipelineError("the events are no stream; use match(), or spark.readStream")
@@ -149,7 +159,9 @@ def match_stream(
     spark = events.sparkSession
     store = load(spark, Path(snapshots or folder / "snapshots"), subscriptions, n_tokens)
     follower = Follower(store, changes)
-    matcher = BatchMatcher(follower, Pins(folder / "pins"), match_log, mapping, mode, n_shards)
+    cleaner = LogCleaner(match_log, [Path(reader) for reader in readers], keep) if readers else None
+    pins = Pins(folder / "pins")
+    matcher = BatchMatcher(follower, pins, match_log, mapping, mode, n_shards, cleaner)
 
     def match_batch(frame: DataFrame, batch: int) -> None:
         matcher(frame, batch)
