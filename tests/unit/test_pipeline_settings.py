@@ -70,6 +70,16 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
         ('path = "in"', "", "events: source 'files' needs 'path'"),
         ('path = "in"', 'source = "kafka"', "events: source 'kafka' needs 'servers'"),
         ('outbox = "outbox"', "", "notifications.outbox: is missing"),
+        (
+            "[notifications]",
+            '[matches]\ntopic = "m"\n[notifications]',
+            "matches.servers: is missing",
+        ),
+        (
+            "[notifications]",
+            "[matches]\ntopics = 1\n[notifications]",
+            "matches.topics: there is no",
+        ),
         ('state = "state"', "", "state: is missing"),
         ("[events]", "[events", "is not TOML"),
         ('schema = "id string, price double"', "schema = 3", "events.schema: input should be a"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["connector_settings", "jar_folder", "read_kafka", "write_kafka", "write_kafka_stream"]
+__all__ = ["connector_settings", "jar_folder", "read_kafka", "write_kafka"]
 
 _EVENTS = (
     "id string, time timestamp, attributes string, payload binary, error string, "
@@ -92,24 +92,6 @@ def read_kafka(
 
 
 def write_kafka(
-    batch: DataFrame,
-    servers: str,
-    topic: str,
-    *,
-    key: str = "subscription_id",
-    options: Mapping[str, str] | None = None,
-) -> None:
-    """Write the rows of a micro-batch, each a JSON object of its columns, keyed by one of them.
-
-    All messages of a subscription land in one partition. At least once: a batch that Spark
-    replays is written again, with the same content if its rows are the same; who reads the topic
-    tells by event and subscription, or by the notification's id, what is new.
-    """
-    settings = {"topic": topic, **_options(servers, options)}
-    _messages(batch, key).write.format("kafka").options(**settings).save()
-
-
-def write_kafka_stream(
     rows: DataFrame,
     servers: str,
     topic: str,
@@ -120,9 +102,12 @@ def write_kafka_stream(
     interval: timedelta | None = timedelta(seconds=1),
     name: str = "tamis kafka",
 ) -> StreamingQuery:
-    """Start a query that writes every row of a stream as `write_kafka` does: at least once.
+    """Start a query that writes every row of a stream, a JSON object of its columns.
 
-    With ``interval=None`` it writes what is there, and ends.
+    Messages are keyed by one column, so that those of a subscription are in one partition. At
+    least once: a micro-batch that Spark replays is written again, with the same content; who
+    reads the topic tells by event and subscription, or by a notification's id, what is new.
+    With ``interval=None`` the query writes what is there, and ends.
     """
     settings = {"topic": topic, **_options(servers, options)}
     writer = _messages(rows, key).writeStream.format("kafka").options(**settings)

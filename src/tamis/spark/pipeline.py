@@ -159,13 +159,13 @@ class Pipeline:
 
     def _start_sending(self, interval: timedelta | None) -> StreamingQuery | None:
         """Start to write matches to a topic, if the settings name one."""
-        from tamis.spark.kafka import write_kafka_stream
+        from tamis.spark.kafka import write_kafka
 
         topic = self.settings.matches
         if topic is None:
             return None
         assert self._matching is not None
-        self._sending = write_kafka_stream(
+        self._sending = write_kafka(
             self._matching.matches,
             topic.servers,
             topic.topic,
