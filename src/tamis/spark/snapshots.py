@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import SnapshotError
+from tamis.errors import SnapshotError, TamisError
 from tamis.index import Index
 from tamis.model import Subscription
 from tamis.spark.layers import (
@@ -206,6 +206,16 @@ class SnapshotStore:
 def write_subscriptions(path: Path, subscriptions: list[Subscription]) -> None:
     """Write a base layer of subscriptions."""
     _write(path, subscriptions)
+
+
+def problem_of(subscription: Subscription) -> str:
+    """Why a subscription that can be read cannot be indexed; empty if it can be."""
+    try:
+        Index().add(subscription)
+        settings_of([subscription])
+    except (TamisError, ValueError) as error:
+        return str(error) or repr(error)
+    return ""
 
 
 def _write(path: Path, subscriptions: list[Subscription], removed: Any = NO_ROWS) -> None:

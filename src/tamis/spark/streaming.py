@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import PipelineError
-from tamis.spark.changes import ChangeSource
+from tamis.spark.changes import ChangeDirectory, ChangeSource
 from tamis.spark.cleaning import LogCleaner
 from tamis.spark.events import EventMapping
+from tamis.spark.first_load import is_large, load_changes
 from tamis.spark.follower import Follower
 from tamis.spark.jobs import described
 from tamis.spark.match_log import MatchLog, Written
 from tamis.spark.matching import Mode, arrow_schema, plan_of, spread_events
 from tamis.spark.pins import Pin, Pins
-from tamis.spark.snapshots import read_json, write_json
+from tamis.spark.snapshots import SnapshotStore, read_json, write_json
 from tamis.spark.subscriptions import load
 
 if TYPE_CHECKING:
@@ -157,8 +158,8 @@ def match_stream(
     match_log = MatchLog(log or folder / "matches")
     match_log.claim(_name_of(folder))
     spark = events.sparkSession
-    store = load(spark, Path(snapshots or folder / "snapshots"), subscriptions, n_tokens)
-    follower = Follower(store, changes)
+    place = Path(snapshots or folder / "snapshots")
+    follower = Follower(_store(spark, place, subscriptions, changes, n_tokens), changes)
     cleaner = LogCleaner(match_log, [Path(reader) for reader in readers], keep) if readers else None
     pins = Pins(folder / "pins")
     matcher = BatchMatcher(follower, pins, match_log, mapping, mode, n_shards, cleaner)
@@ -172,6 +173,22 @@ def match_stream(
     if trigger:
         writer = writer.trigger(**trigger)
     return MatchStream(spark, writer.start(), matcher)
+
+
+def _store(
+    spark: SparkSession,
+    place: Path,
+    subscriptions: Any,
+    changes: ChangeSource | None,
+    n_tokens: int | None,
+) -> SnapshotStore:
+    """The store of snapshots; at the first start with what there is to begin with."""
+    if subscriptions is None and isinstance(changes, ChangeDirectory):
+        store = SnapshotStore(place, n_tokens)
+        if store.latest() is None and is_large(changes):
+            load_changes(spark, store, changes)
+            return store
+    return load(spark, place, subscriptions, n_tokens)
 
 
 def _name_of(checkpoint: Path) -> str:
