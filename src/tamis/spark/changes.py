@@ -171,7 +171,9 @@ def change_of(held: Any, place: str) -> Change:
     try:
         if not 0 < number <= _LAST_SEQUENCE:
             number = 0
-            raise InvalidSubscription(f"sequence {sequence!r} is not a whole number from 1 to 2^63-1")
+            raise InvalidSubscription(
+                f"sequence {sequence!r} is not a whole number from 1 to 2^63-1"
+            )
         op = raw.pop("op", None) or "upsert"
         if op not in _OPS:
             raise InvalidSubscription(f"op {op!r} is not one of {', '.join(_OPS)}")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tamis.errors import PipelineError
 from tamis.spark.runtime import is_submitted, session
@@ -46,6 +50,11 @@ class Status:
 _LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": 10_000}
 
 
+# As in "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file …"; these two only say
+# that there is another.
+_SPARK_ERROR = re.compile(r"\[(?!STREAM_FAILED|FOREACH_BATCH)[A-Z_]{5,}(\.[A-Z_]+)*\] .+")
+
+
 class Pipeline:
     """A pipeline of some settings.
 
@@ -78,9 +87,9 @@ class Pipeline:
             settings.state.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise PipelineError(f"state: {settings.state} cannot be made: {error}") from None
-        initial = settings.subscriptions.initial
-        if initial is not None and not initial.exists():
-            raise PipelineError(f"subscriptions.initial: there is no {initial}")
+        initial = self._initial()
+        if initial is not None:
+            _check_initial(initial)
         if not os.access(settings.state, os.W_OK):
             raise PipelineError(f"state: {settings.state} cannot be written to")
 
@@ -97,12 +106,11 @@ class Pipeline:
 
     def run_once(self) -> None:
         """Match the events that are there, publish what is due, and return."""
-        matching = self._start_matching({"availableNow": True})
-        matching.query.awaitTermination()
-        self._start_notifying(None).query.awaitTermination()
+        _finish(self._start_matching({"availableNow": True}).query)
+        _finish(self._start_notifying(None).query)
         sending = self._start_sending(None)
         if sending is not None:
-            sending.awaitTermination()
+            _finish(sending)
 
     def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
         from tamis.spark.sources import open_changes, open_events
@@ -112,7 +120,7 @@ class Pipeline:
         self.connect()
         settings, spark = self.settings, self._spark
         assert spark is not None
-        initial = settings.subscriptions.initial
+        initial = self._initial()
         events, mapping = open_events(spark, settings.events)
         mode = settings.matching.mode
         self._matching = match_stream(
@@ -129,6 +137,11 @@ class Pipeline:
             keep=settings.matching.keep,
         )
         return self._matching
+
+    def _initial(self) -> Path | None:
+        """The table of subscriptions to begin with, at the first start."""
+        versions = self.settings.state / "matcher" / "snapshots" / "versions"
+        return None if any(versions.glob("*.json")) else self.settings.subscriptions.initial
 
     def _spark_settings(self) -> dict[str, Any]:
         """Those of the file, and Kafka's connector where it is needed and not named there."""
@@ -190,9 +203,7 @@ class Pipeline:
         """Whether all queries run; raises PipelineError if one failed."""
         queries = self._queries()
         for query in queries:
-            failure = query.exception()
-            if failure is not None:
-                raise PipelineError(f"{query.name} stopped: {_reason(failure)}")
+            _check(query)
         return bool(queries) and all(query.isActive for query in queries)
 
     def status(self) -> Status:
@@ -225,6 +236,35 @@ class Pipeline:
             self._spark = None
 
 
+def _check_initial(path: Path) -> None:
+    """Raise PipelineError if there is no Parquet file, or folder of them, that can be read."""
+    if not path.exists():
+        raise PipelineError(f"subscriptions.initial: there is no {path}")
+    for file in [path] if path.is_file() else path.glob("*.parquet"):
+        try:
+            pq.read_metadata(file)
+        except (OSError, pa.ArrowException) as error:
+            said = f"subscriptions.initial: {file} cannot be read: {error}"
+            raise PipelineError(said) from None
+
+
+def _finish(query: StreamingQuery) -> None:
+    """Wait for the end of a query; raises PipelineError if it failed."""
+    from pyspark.errors import StreamingQueryException
+
+    try:
+        query.awaitTermination()
+    except StreamingQueryException:
+        _check(query)
+        raise
+
+
+def _check(query: StreamingQuery) -> None:
+    failure = query.exception()
+    if failure is not None:
+        raise PipelineError(f"{query.name} stopped: {_reason(failure)}")
+
+
 def _milliseconds(interval: timedelta) -> str:
     return f"{interval // timedelta(milliseconds=1)} milliseconds"
 
@@ -240,7 +280,8 @@ def _waiting_files(progress: Any) -> int:
 
 
 def _reason(failure: Any) -> str:
-    """The first line that says what happened, without Spark's stack of calls."""
-    lines = [line for line in str(failure).splitlines() if line.strip()]
-    causes = [line for line in lines if "tamis.errors." in line]
-    return (causes[-1] if causes else lines[0] if lines else "for no known reason").strip()
+    """What happened, without the stacks of calls: our own error, or the innermost of Spark's."""
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+    own = [line for line in lines if "tamis.errors." in line]
+    spark = [found[0] for line in lines for found in [_SPARK_ERROR.search(line)] if found]
+    return (own or spark or lines[:1] or ["for no known reason"])[-1]

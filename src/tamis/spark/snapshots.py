@@ -154,9 +154,16 @@ class SnapshotStore:
         of_token: dict[int, dict[str, Subscription | None]] = {}
         for id, change in changes.items():
             of_token.setdefault(token_of(id, self.n_tokens), {})[id] = change
-        for token, some in of_token.items():
-            tokens[token] = self._changed(token, tokens[token], some)
-        return self.publish(tokens, sequence)
+        held = {layer for token in tokens for layer in token.layers}
+        try:
+            for token, some in of_token.items():
+                tokens[token] = self._changed(token, tokens[token], some)
+            return self.publish(tokens, sequence)
+        except BaseException:
+            # Left behind, they would fill a disk that is full already.
+            for layer in {layer for token in tokens for layer in token.layers} - held:
+                shutil.rmtree(layer, ignore_errors=True)
+            raise
 
     def _changed(
         self, token: int, place: TokenPlace, changes: dict[str, Subscription | None]

@@ -41,7 +41,7 @@ def open_events(spark: SparkSession, settings: EventSettings) -> tuple[DataFrame
         # Lines are read by the tasks, so that one that nobody can read is kept as it is.
         reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
         whole = replace(mapping, json=[LINE, *columns.json_objects])
-        return reader.text(str(settings.path)), whole
+        return reader.text(str(settings.path)).where(f"trim({LINE}) != ''"), whole
     frame = _open_table(spark, settings)
     if settings.format == "csv":
         from pyspark.sql import functions as f
@@ -69,6 +69,8 @@ def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:
     reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
     if settings.format == "csv":
         reader = reader.option("header", "true").option("columnNameOfCorruptRecord", CORRUPT)
+        # Else values would be taken by their position, whatever the header says they are.
+        reader = reader.option("enforceSchema", "false")
         ddl += f", {CORRUPT} string"
     return reader.schema(ddl).format(settings.format).load(str(settings.path))
 
