@@ -95,6 +95,8 @@ def test_a_wheel_is_submitted_to_a_cluster(cluster: Cluster, tmp_path: Path) -> 
     assert (done["events"], done["dead_letters"]) == (40, 1)
     assert len(market.expected) > 20
     assert sorted(market.told()) == sorted(market.expected)
+    # Not where the file says, but where spark-submit does: each worker has had an executor.
+    assert len(list(cluster.folder.glob("work-*/app-*"))) == cluster.n_workers
 
 
 class Trial:
