@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tamis.spark import session
-from tamis.spark.kafka import connector_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,17 +26,11 @@ def kafka_jars() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """The one Spark session of a test run, on two cores; with Kafka if a test wants it."""
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of a test run, on two cores."""
     # Tests are short, and these options make Java start faster.
     java_options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": java_options}
-    # Spark loads jars only when it starts, whichever test comes first.
-    wants_kafka = any(
-        "kafka_jars" in getattr(item, "fixturenames", ()) for item in request.session.items
-    )
-    if wants_kafka and request.getfixturevalue("kafka_jars") is None:
-        conf |= connector_settings()
     running = session("tamis-tests", **conf)
     yield running
     running.stop()

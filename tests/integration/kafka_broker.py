@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tamis.spark.kafka import jar_folder
+from tests.integration.ports import free_ports
 
 START_SECONDS = 60
 CLUSTER_ID = "dGFtaXMtdGVzdHMtMDAwMA"  # 16 bytes in base64; all nodes of a cluster share it
@@ -102,15 +101,6 @@ class Broker:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on, all different."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _ignore(_error: object) -> None:

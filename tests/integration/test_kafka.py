@@ -1,8 +1,8 @@
 """Kafka with a real broker: events in, matches out, through crashes of the broker and a replay.
 
-The sink is at-least-once. What that allows, and no more, is checked by (event, subscription):
-every pair the oracle accepts is there, no other is, and only a replayed batch comes twice, with
-the same content.
+The pipeline is ``tamis run``, a program. The sink is at-least-once. What that allows, and no more,
+is checked by (event, subscription): every pair the oracle accepts is there, no other is, and
+only a replayed batch comes twice, with the same content.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import StreamingQueryException
 
-from tamis import Event, Index, Subscription, parse_filter
+from tamis import Event, Subscription, parse_filter
 from tamis.language import evaluate
 from tamis.spark.java import find_java
-from tamis.spark.kafka import read_kafka, write_kafka
 from tests.integration.kafka_broker import Broker
 from tests.integration.kafka_topics import Pair, Reader, produce
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -47,6 +46,27 @@ BROKEN = [
     b'{"specversion": "1.0", "id": "c"}',
     b'{"id": ""}',
 ]
+SETTINGS = """
+state = "state"
+[events]
+source = "kafka"
+servers = "{servers}"
+topic = "ads"
+messages_per_batch = 200
+[subscriptions]
+path = "searches"
+[matching]
+tokens = 2
+[matches]
+servers = "{servers}"
+topic = "matches"
+[notifications]
+outbox = "outbox"
+interval = "500 ms"
+[spark]
+"spark.master" = "local[2]"
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -58,23 +78,15 @@ def needs_jars(kafka_jars: str | None) -> None:
     pytest.skip(kafka_jars)
 
 
-@pytest.fixture(scope="module")
-def broker(needs_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    running = Broker(tmp_path_factory.mktemp("broker"), JAVA)
+@pytest.fixture
+def broker(needs_jars: None, tmp_path: Path) -> Iterator[Broker]:
+    (tmp_path / "broker").mkdir()
+    running = Broker(tmp_path / "broker", JAVA)
     try:
         running.start()
         yield running
     finally:
         running.stop()
-
-
-@pytest.fixture(scope="module")
-def index_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    index = Index()
-    index.add_many(SUBSCRIPTIONS)
-    path = tmp_path_factory.mktemp("index") / "saved"
-    index.save(path)
-    return path
 
 
 def make_events(count: int, prefix: str, seed: int) -> list[Event]:
@@ -107,59 +119,62 @@ def oracle(events: list[Event]) -> set[Pair]:
     return {(e.id, id) for e in events for id, f in filters if evaluate(f, e.attributes)}
 
 
-def matcher(path: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Stands for the pipeline: matches the events of a batch with a saved index."""
-
-    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = Index.open(path)
-        for batch in batches:
-            texts = batch.column("attributes").to_pylist()
-            found = [
-                (event_id, subscription_id)
-                for event_id, text in zip(batch.column("id").to_pylist(), texts, strict=True)
-                for subscription_id in index.match(Event.from_json(text, "any").attributes)
-            ]
-            columns = [pa.array([pair[i] for pair in found], pa.string()) for i in (0, 1)]
-            yield pa.RecordBatch.from_arrays(columns, ["event_id", "subscription_id"])
-
-    return match
-
-
 class Pipeline:
-    """A streaming query from one topic to another; what cannot be read goes to ``dead``."""
+    """A folder with the settings, the subscriptions, and what the pipeline leaves there."""
 
-    def __init__(self, spark: SparkSession, servers: str, index: Path, folder: Path) -> None:
-        self.spark, self.servers, self.index, self.folder = spark, servers, index, folder
-        self.dead: list[Any] = []
-        self.fails_after: int | None = None
-        """The batch after whose writing the query fails, before Spark commits it."""
+    def __init__(self, folder: Path, servers: str) -> None:
+        self.folder = folder
+        (folder / "searches").mkdir()
+        lines = (
+            json.dumps({"sequence": number, **one.to_json()})
+            for number, one in enumerate(SUBSCRIPTIONS, 1)
+        )
+        (folder / "searches" / "1.jsonl").write_text("\n".join(lines) + "\n")
+        (folder / "pipeline.toml").write_text(SETTINGS.format(servers=servers))
 
-    def start(self, source: str, sink: str) -> StreamingQuery:
-        def process(batch: DataFrame, batch_id: int) -> None:
-            batch.persist()
-            self.dead += batch.where("id is null").collect()
-            function = matcher(str(self.index))
-            matches = batch.where("id is not null").mapInArrow(
-                function, "event_id string, subscription_id string"
-            )
-            write_kafka(matches, self.servers, sink)
-            batch.unpersist()
-            if batch_id == self.fails_after:
-                self.fails_after = None
-                raise RuntimeError("after the side effect, before the commit")
+    @contextmanager
+    def run(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+        command = [sys.executable, "-c", "from tamis.cli import main; main()"]
+        with (self.folder / "said").open("ab") as said:
+            running = subprocess.Popen(
+                [*command, "run", str(self.folder / "pipeline.toml"), *options],
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            )  # fmt: skip
+        try:
+            yield running
+        finally:
+            if running.poll() is None:
+                running.kill()
+            running.wait()
 
-        events = read_kafka(self.spark, self.servers, source, max_per_batch=100)
-        writer = events.writeStream.foreachBatch(process)
-        return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
+    def said(self) -> str:
+        return (self.folder / "said").read_text()[-4000:]
 
+    def undo_last_commit(self) -> None:
+        """As if Java had died after the matches were sent, and before Spark wrote that down."""
+        commits = self.folder / "state" / "sender" / "commits"
+        last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+        for path in (commits / str(last), commits / f".{last}.crc"):
+            path.unlink()
 
-@pytest.fixture
-def pipeline(
-    spark: SparkSession, broker: Broker, index_path: Path, tmp_path: Path
-) -> Iterator[Pipeline]:
-    yield Pipeline(spark, broker.servers, index_path, tmp_path)
-    for query in spark.streams.active:
-        query.stop()
+    def wait_for_outbox(self, n_pairs: int) -> None:
+        deadline = time.monotonic() + SECONDS
+        while len(self.told()) < n_pairs:
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.5)
+
+    def told(self) -> list[Pair]:
+        """What is in the outbox."""
+        found = []
+        for file in (self.folder / "outbox").glob("batch=*/*.parquet"):
+            for one in pq.ParquetFile(file).read(["subscription_id", "matches"]).to_pylist():
+                found += [(held["event_id"], one["subscription_id"]) for held in one["matches"]]
+        return found
+
+    def dead(self) -> list[dict[str, Any]]:
+        """The rows that nobody could read."""
+        files = (self.folder / "state" / "matcher" / "matches").glob("batch=*/dead-*.parquet")
+        return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
 
 
 def read_all(broker: Broker, topic: str, expected: set[Pair]) -> Reader:
@@ -174,52 +189,51 @@ def read_all(broker: Broker, topic: str, expected: set[Pair]) -> Reader:
 
 def check_content(reader: Reader) -> None:
     """Keys are the subscriptions', and messages of the same pair are equal."""
-    for (event, subscription), messages in reader.messages.items():
-        same = (subscription.encode(), {"event_id": event, "subscription_id": subscription})
-        assert messages == [same] * len(messages)
+    priorities = {one.id: one.priority for one in SUBSCRIPTIONS}
+    for (_, subscription), messages in reader.messages.items():
+        key, value = messages[0]
+        assert key == subscription.encode()
+        assert value["priority"] == priorities[subscription]
+        assert messages == [(key, value)] * len(messages)
 
 
-def test_nothing_is_lost_when_the_broker_crashes(broker: Broker, pipeline: Pipeline) -> None:
+def test_nothing_is_lost_and_only_a_replayed_batch_comes_twice(
+    broker: Broker, tmp_path: Path
+) -> None:
     broker.create("ads", "matches")
-    first, second, third = (make_events(150, name, seed) for seed, name in enumerate("abc"))
-    produce(broker.servers, "ads", [message(e, i) for i, e in enumerate(first)] + BROKEN)
-    query = pipeline.start("ads", "matches")
-    read_all(broker, "matches", oracle(first))
+    pipeline = Pipeline(tmp_path, broker.servers)
+    lots = [make_events(150, name, seed) for seed, name in enumerate("abcd")]
 
-    produce(broker.servers, "ads", [message(e, i) for i, e in enumerate(second)])
-    broker.kill()  # with the second lot on its way
-    broker.start()
-    produce(broker.servers, "ads", [message(e, i) for i, e in enumerate(third)])
+    def send(lot: int) -> None:
+        produce(broker.servers, "ads", [message(e, i) for i, e in enumerate(lots[lot])])
 
-    expected = oracle(first + second + third)
-    reader = read_all(broker, "matches", expected)
-    assert query.exception() is None
-    assert query.isActive
+    send(0)
+    produce(broker.servers, "ads", BROKEN)
+    with pipeline.run("--once") as running:
+        assert running.wait(SECONDS) == 0, pipeline.said()
+    assert sorted(read_all(broker, "matches", oracle(lots[0])).messages) == sorted(oracle(lots[0]))
+    pipeline.undo_last_commit()
+    send(1)
+    with pipeline.run() as running:
+        reader = read_all(broker, "matches", oracle(lots[0] + lots[1]))
+        counts = {pair: len(messages) for pair, messages in reader.messages.items()}
+        assert counts == dict.fromkeys(oracle(lots[0]), 2) | dict.fromkeys(oracle(lots[1]), 1)
+        send(2)
+        broker.kill()  # with the third lot on its way
+        broker.start()
+        send(3)
+        expected = oracle([event for lot in lots for event in lot])
+        reader = read_all(broker, "matches", expected)
+        pipeline.wait_for_outbox(len(expected))
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(SECONDS) == 0, pipeline.said()
     assert reader.messages.keys() == expected
     check_content(reader)
 
-    dead = sorted(pipeline.dead, key=lambda row: (row.partition, row.offset))
-    assert sorted((bytes(row.value) if row.value is not None else None for row in dead),
-                  key=repr) == sorted(BROKEN, key=repr)  # fmt: skip
-    assert all(row.error and row.attributes is None and row.topic == "ads" for row in dead)
-
-
-def test_only_a_replayed_batch_is_written_twice(broker: Broker, pipeline: Pipeline) -> None:
-    broker.create("replayed-ads", "replayed-matches")
-    first, second = make_events(80, "d", 7), make_events(80, "e", 8)
-    produce(broker.servers, "replayed-ads", [message(e, i) for i, e in enumerate(first)])
-    pipeline.fails_after = 0
-    query = pipeline.start("replayed-ads", "replayed-matches")
-    with pytest.raises(StreamingQueryException, match="before the commit"):
-        query.awaitTermination(SECONDS)
-    produce(broker.servers, "replayed-ads", [message(e, i) for i, e in enumerate(second)])
-    query = pipeline.start("replayed-ads", "replayed-matches")
-    query.processAllAvailable()
-
-    reader = read_all(broker, "replayed-matches", oracle(first + second))
-    counts = {pair: len(messages) for pair, messages in reader.messages.items()}
-    assert counts == dict.fromkeys(oracle(first), 2) | dict.fromkeys(oracle(second), 1)
-    check_content(reader)
+    assert sorted(pipeline.told()) == sorted(expected)
+    dead = pipeline.dead()
+    assert len(dead) == len(BROKEN)
+    assert all(row["reason"] and json.loads(row["row"])["topic"] == "ads" for row in dead)
 
 
 def test_broker_also_runs_on_the_java_of_pip(needs_jars: None, tmp_path: Path) -> None:

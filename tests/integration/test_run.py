@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from tamis.bench.ads import generate_ads, generate_searches
-from tamis.language import evaluate
-from tamis.model import Event, Subscription
+from tamis.model import Subscription
+from tests.integration.ad_market import Market
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -40,56 +39,6 @@ interval = "300 ms"
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """
 PATIENCE_S = 240
-
-
-class Market:
-    """The folders of a pipeline, what was put into them, and what came out."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.expected: set[tuple[str, str]] = set()
-        self._searches: dict[str, Subscription] = {}
-        self._sequence = 0
-        for name in ("ads", "searches"):
-            (folder / name).mkdir()
-        (folder / "pipeline.toml").write_text(SETTINGS)
-
-    def save(self, searches: list[Subscription], deleted: list[str] | None = None) -> None:
-        lines = []
-        for one in [*searches, *(deleted or [])]:
-            self._sequence += 1
-            if isinstance(one, str):
-                self._searches.pop(one)
-                lines.append({"sequence": self._sequence, "op": "delete", "id": one})
-            else:
-                self._searches[one.id] = one
-                lines.append({"sequence": self._sequence, **one.to_json()})
-        self._put("searches", [json.dumps(line) for line in lines])
-
-    def post(self, ads: list[Event], *broken: str) -> None:
-        """Put a file of ads; every search of now must be told."""
-        lines = []
-        for ad in ads:
-            plain = Event(ad.id, {k: v for k, v in ad.attributes.items() if k != "location"})
-            lines.append(json.dumps({"id": ad.id, **plain.to_json()["attributes"]}))
-            self.expected |= {
-                (ad.id, one.id) for one in self._searches.values() if evaluate(one.filter, plain)
-            }
-        self._put("ads", [*lines, *broken])
-
-    def _put(self, folder: str, lines: list[str]) -> None:
-        number = len(list((self.folder / folder).glob("*.jsonl")))
-        aside = self.folder / folder / f".{number}"
-        aside.write_text("\n".join(lines) + "\n")
-        aside.rename(self.folder / folder / f"{number:04}.jsonl")
-
-    def told(self) -> list[tuple[str, str]]:
-        """Each event and search it was told to, as often as it was."""
-        found = []
-        for file in sorted((self.folder / "outbox").glob("batch=*/*.parquet")):
-            for one in pq.ParquetFile(file).read(["subscription_id", "matches"]).to_pylist():
-                found += [(held["event_id"], one["subscription_id"]) for held in one["matches"]]
-        return found
 
 
 def wait_for(is_done: Callable[[], bool], running: subprocess.Popen[str]) -> None:
@@ -135,7 +84,7 @@ def metrics_of(running: subprocess.Popen[str]) -> Callable[[], dict[str, float]]
 
 
 def test_a_pipeline_is_stopped_and_goes_on(tmp_path: Path) -> None:
-    market = Market(tmp_path)
+    market = Market(tmp_path, SETTINGS)
     ads = generate_ads(90, seed=3)
     market.save(generate_searches(300, seed=3))
     market.post(ads[:30], "{broken", '{"price": 1}')

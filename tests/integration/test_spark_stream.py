@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,18 +137,7 @@ def test_matches_are_a_stream_for_the_next_query(pipeline: Pipeline) -> None:
     stream = pipeline.run()
     seen: list[str] = []
     for round_ in range(2):
-        following = (
-            stream.matches.writeStream.foreachBatch(
-                lambda frame, _: seen.extend(row.event_id for row in frame.collect())
-            )
-            .option("checkpointLocation", str(pipeline.folder / "following"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        try:
-            assert following.awaitTermination(120)
-        finally:
-            following.stop()
+        seen += read_new(stream, pipeline.folder / "following")
         assert sorted(seen) == [f"e{n}" for n in range(1, 3 + round_)]
         pipeline.publish({"id": f"e{3 + round_}"})
         pipeline.run(mode="sharded")  # from now on
@@ -202,3 +192,53 @@ def test_old_versions_are_removed(pipeline: Pipeline) -> None:
     assert sorted(int(path.stem) for path in (snapshots / "versions").iterdir()) == [4, 5, 6]
     assert len(list((snapshots / "layers").iterdir())) <= 4
     assert [row[2] for row in pipeline.matches()] == [2, 3, 4, 5, 6]
+
+
+def read_new(stream: MatchStream, folder: Path) -> list[str]:
+    """What a query with a checkpoint of its own reads of the log, from where it was."""
+    seen: list[str] = []
+    query = (
+        stream.matches.writeStream.foreachBatch(
+            lambda frame, _: seen.extend(row.event_id for row in frame.collect())
+        )
+        .option("checkpointLocation", str(folder))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        assert query.awaitTermination(120)
+    finally:
+        query.stop()
+    return sorted(seen)
+
+
+def test_matches_go_when_every_reader_has_passed_them(pipeline: Pipeline) -> None:
+    fast, slow = (pipeline.folder / name for name in ("fast", "slow"))
+    options: dict[str, Any] = {"readers": [fast, slow], "keep": timedelta(0)}
+
+    def batches() -> list[int]:
+        log = pipeline.folder / "checkpoint" / "matches"
+        folders = {file.parent for file in log.glob("batch=*/matches-*.parquet")}
+        return sorted(int(folder.name[6:]) for folder in folders)
+
+    pipeline.change("all", "TRUE")
+    for number in range(5):
+        pipeline.publish({"id": f"e{number}"}, *([{"note": "no id"}] if number == 1 else []))
+        stream = pipeline.run(**options)
+        assert read_new(stream, fast) == [f"e{number}"]
+    assert batches() == [0, 1, 2, 3, 4]  # the other has read nothing
+    assert read_new(stream, slow) == [f"e{number}" for number in range(5)]
+    pipeline.publish({"id": "e5"})
+    stream = pipeline.run(**options)
+    assert batches() == [0, 1, 2, 3, 4, 5]  # on a start Spark looks at its last batch again
+    assert read_new(stream, slow) == ["e5"]
+    assert read_new(stream, fast) == ["e5"]
+    pipeline.publish({"id": "e6"})
+    stream = pipeline.run(**options)
+    assert batches() == [4, 5, 6]  # those of the last micro-batches of the matcher stay
+    assert len(stream.dead_letters.collect()) == 1
+    assert read_new(stream, slow) == ["e6"]
+    assert read_new(stream, fast) == ["e6"]
+    assert sorted(path.name for path in stream.log.path.glob("batch=*")) == [
+        f"batch={number}" for number in (1, 4, 5, 6)
+    ]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import PipelineError
-from tamis.spark.pipeline import Pipeline
+from tamis.cli.run import _line
+from tamis.errors import MissingExtra, PipelineError
+from tamis.spark.pipeline import Pipeline, Status
 from tamis.spark.settings import PipelineSettings, read_settings
 
 WHOLE = """
@@ -70,6 +71,16 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
         ('path = "in"', "", "events: source 'files' needs 'path'"),
         ('path = "in"', 'source = "kafka"', "events: source 'kafka' needs 'servers'"),
         ('outbox = "outbox"', "", "notifications.outbox: is missing"),
+        (
+            "[notifications]",
+            '[matches]\ntopic = "m"\n[notifications]',
+            "matches.servers: is missing",
+        ),
+        (
+            "[notifications]",
+            "[matches]\ntopics = 1\n[notifications]",
+            "matches.topics: there is no",
+        ),
         ('state = "state"', "", "state: is missing"),
         ("[events]", "[events", "is not TOML"),
         ('schema = "id string, price double"', "schema = 3", "events.schema: input should be a"),
@@ -103,3 +114,37 @@ def test_folders_are_looked_at_before_spark_starts(tmp_path: Path) -> None:
     (tmp_path / "searches").mkdir()
     pipeline.check()
     assert (tmp_path / "state").is_dir()
+
+
+def test_the_status_line() -> None:
+    now = Status(3, 1_500, 20, 1, 7, match_seconds=0.4, notify_seconds=1.0, waiting_files=2)
+    line = _line(now, Status(events=500), 2.0).plain
+    assert "1,500 events (500/s)" in line
+    assert "index 3" in line
+    assert "lag 1.4 s, 2 files wait" in line
+    assert "1 dead letters" in line
+    assert "wait" not in _line(Status(), Status(), 1.0).plain
+
+
+def test_subscriptions_to_begin_with_are_looked_at_before_spark_starts(tmp_path: Path) -> None:
+    for name in ("in", "searches"):
+        (tmp_path / name).mkdir()
+    pipeline = Pipeline(read(tmp_path, WHOLE, "subscriptions.initial=first"))
+    with pytest.raises(PipelineError, match=r"subscriptions\.initial: there is no"):
+        pipeline.check()
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "1.parquet").write_bytes(b"PAR1 half")
+    with pytest.raises(PipelineError, match=r"1\.parquet cannot be read"):
+        pipeline.check()
+    (tmp_path / "first" / "1.parquet").unlink()
+    pipeline.check()
+
+
+def test_the_connector_is_asked_for_where_kafka_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tamis.spark.kafka.jar_folder", lambda name: tmp_path / name)
+    topic = 'matches={servers="localhost:1", topic="m"}'
+    pipeline = Pipeline(read(tmp_path, WHOLE, topic))
+    with pytest.raises(MissingExtra, match="make kafka"):
+        pipeline.connect()

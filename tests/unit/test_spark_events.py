@@ -179,6 +179,26 @@ def test_a_time_column_that_python_cannot_hold_is_dead_too() -> None:
     assert len(events.dead) == 1
 
 
+def not_utf8(*held: bytes) -> pa.Array:
+    """Texts as Spark hands them over, which looks at no byte of them."""
+    return pa.Array.from_buffers(pa.string(), len(held), pa.array(held, pa.binary()).buffers())
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_text_that_is_not_utf8_costs_its_row_only(nested: bool) -> None:
+    more = {"tags": [["x"]] * 3} if nested else {}
+    events = read({"id": ["1", "2", "3"], "brand": not_utf8(b"a", b"b\xff", b"c"), **more})
+    assert [position for position, _ in events.dead] == [1]
+    assert "b\\xff" in events.dead[0][1]
+    assert [held["brand"] for held in attributes(events)] == [("a",), ("c",)]
+    ids = read(
+        {"id": not_utf8(b"1", b"\xfe2"), "price": [1, 2], **{k: v[:2] for k, v in more.items()}}
+    )
+    assert [position for position, _ in ids.dead] == [1]
+    row = pa.RecordBatch.from_pydict({"id": not_utf8(b"\xfe2"), "price": [2]})
+    assert json.loads(row_as_json(row, 0)) == {"id": "\\xfe2", "price": 2}
+
+
 def test_a_row_as_json_says_all_it_holds() -> None:
     batch = pa.RecordBatch.from_pydict({"id": ["é"], "raw": [b"\xff"], "at": [NOON], "x": [None]})
     row = json.loads(row_as_json(batch, 0))

@@ -158,6 +158,43 @@ def test_a_full_disk_leaves_nothing_behind_and_is_tried_again(
     assert len(matched(version, {"x": 1})) == 1
 
 
+def test_what_was_written_before_the_disk_was_full_is_removed(
+    store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_written = 0
+
+    def sync(path: Path) -> None:
+        nonlocal n_written
+        n_written += path.name == "removed.npy"
+        if n_written > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(layers, "sync", sync)
+    with pytest.raises(SnapshotError, match="No space left"):
+        store.apply({f"s{n}": Subscription(f"s{n}", "x < 5") for n in range(20)}, 1)
+    assert n_written == 3  # of four tokens
+    assert list((store.path / "layers").iterdir()) == []
+
+
+def test_a_filter_that_cannot_be_indexed_is_rejected_like_one_that_cannot_be_read(
+    store: SnapshotStore, tmp_path: Path
+) -> None:
+    folder = tmp_path / "changes"
+    folder.mkdir()
+    store.apply({}, 0)
+    write_lines(folder / "1.jsonl", upsert(1, "s1"), upsert(2, "s2"))
+    follower = Follower(store, ChangeDirectory(folder))
+    too_complex = " AND ".join(f"(a{n} = 1 OR b{n} = 2)" for n in range(14))
+    no_text = {**upsert(4, "s2", "x < 9"), "delivery": {"to": "\ud800"}}
+    write_lines(folder / "1.jsonl", upsert(3, "s1", too_complex), no_text, upsert(5, "s3"))
+    version = follower.refresh()
+    assert version.sequence == 5
+    assert [row[0] for row in matched(version, {"x": 1})] == ["s1", "s2", "s3"]
+    assert matched(version, {"x": 7}) == []
+    assert len(list((store.path / "rejected").iterdir())) == 2
+    assert follower.refresh() == version
+
+
 def test_a_second_writer_is_told_so(store: SnapshotStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.apply({}, 0)
     other = SnapshotStore(store.path)

@@ -117,8 +117,7 @@ def _line(status: Status, last: Status, seconds: float) -> Text:
         f"{status.matches:,} matches ({matches:,.0f}/s)",
         f"{status.notifications:,} notifications",
         f"index {status.index_version}",
-        f"lag {lag:.1f} s"
-        + (f", {status.waiting_files} files wait" if status.waiting_files else ""),
+        lag,
     ]
     if status.dead_letters:
         parts.append(f"[red]{status.dead_letters:,} dead letters[/red]")

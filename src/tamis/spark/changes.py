@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _OPS = ("upsert", "delete")
+_LAST_SEQUENCE = 2**63 - 1
 
 
 class Change(NamedTuple):
@@ -76,7 +77,7 @@ class ChangeTable:
         frame = self._read()
         # Databases differ in the case they give names back in.
         frame = frame.toDF(*(name.lower() for name in frame.columns))
-        _check_columns(frame.columns)
+        check_columns(frame.columns)
         names = [name for name in ("sequence", "op", *FIELDS) if name in frame.columns]
         rows = frame.select(*names).where(frame["sequence"] > sequence).orderBy("sequence")
         changes = []
@@ -115,10 +116,7 @@ class ChangeDirectory:
         """The changes after a sequence."""
         changes: list[Change] = []
         was_waiting, self.waiting_for = self.waiting_for, ""
-        files = sorted(
-            file for file in self.path.iterdir()
-            if file.suffix in (".jsonl", ".parquet") and not file.name.startswith((".", "_"))
-        )  # fmt: skip
+        files = self.files()
         for position, file in enumerate(files):
             try:
                 found, rest = self._read(file, sequence)
@@ -132,6 +130,13 @@ class ChangeDirectory:
             _logger.warning("changes of subscriptions wait: %s", self.waiting_for)
         return sorted(changes, key=lambda change: change.sequence)
 
+    def files(self) -> list[Path]:
+        """The files there are, in their order."""
+        return sorted(
+            file for file in self.path.iterdir()
+            if file.suffix in (".jsonl", ".parquet") and not file.name.startswith((".", "_"))
+        )  # fmt: skip
+
     def _read(self, file: Path, sequence: int) -> tuple[list[Change], str]:
         """The new changes of a file, and what is not whole in it."""
         status = file.stat()
@@ -143,15 +148,16 @@ class ChangeDirectory:
         if known.signature == signature:
             return [], "" if not is_jsonl or known.read_bytes == status.st_size else _HALF_A_LINE
         if is_jsonl:
-            changes, read_bytes = _read_lines(file, known.read_bytes)
+            changes, read_bytes = _read_lines(file, known.read_bytes, sequence)
         else:
-            changes, read_bytes = list(_read_table(file)), status.st_size
-        last = max([known.last, *(change.sequence for change in changes)])
+            changes, read_bytes = list(_read_table(file, sequence)), status.st_size
+        last = max([known.last, sequence, *(change.sequence for change in changes)])
         self._known[file.name] = _Known(signature, read_bytes, last)
         return changes, "" if read_bytes >= status.st_size else _HALF_A_LINE
 
 
 _HALF_A_LINE = "its last line does not end"
+_BLOCK = 1 << 16
 
 
 def change_of(held: Any, place: str) -> Change:
@@ -163,53 +169,98 @@ def change_of(held: Any, place: str) -> Change:
     text = json.dumps(held, default=str, ensure_ascii=False)
     name = id if isinstance(id, str) else ""
     try:
-        if number <= 0:
-            raise InvalidSubscription(f"sequence {sequence!r} is not a whole number above 0")
+        if not 0 < number <= _LAST_SEQUENCE:
+            number = 0
+            raise InvalidSubscription(
+                f"sequence {sequence!r} is not a whole number from 1 to 2^63-1"
+            )
         op = raw.pop("op", None) or "upsert"
         if op not in _OPS:
             raise InvalidSubscription(f"op {op!r} is not one of {', '.join(_OPS)}")
         if op == "delete":
             if not name:
                 raise InvalidSubscription(f"subscription id {id!r} is not a non-empty text")
+            name.encode()  # raises for half a surrogate pair, which JSON can spell
             return Change(number, name, None, "", place, text)
         return Change(number, name, subscription_of(raw), "", place, text)
     except (TamisError, TypeError, ValueError) as error:
         return Change(number, name, None, str(error) or repr(error), place, text)
 
 
-def _read_lines(file: Path, first: int) -> tuple[list[Change], int]:
-    """The changes in the whole lines after some bytes, and how far those lines go."""
+def change_in(line: bytes, place: str) -> Change:
+    """The change that a line of a file stands for."""
+    try:
+        return change_of(load_json(line), place)
+    except (ValueError, RecursionError) as error:
+        text = line.decode(errors="replace")
+        return Change(0, "", None, f"the line is not JSON: {error}", place, text)
+
+
+def lines_of(file: Path, first: int, last: int) -> Iterator[tuple[bytes, str]]:
+    """The lines of a part of a file that begins and ends at a line, and the place of each."""
     with file.open("rb") as opened:
         opened.seek(first)
-        content = opened.read()
-    end = content.rfind(b"\n") + 1
-    changes = []
-    for line in content[:end].splitlines(keepends=True):
-        place = f"{file.name}, byte {first}"
+        content = opened.read(last - first)
+    for line in content.splitlines(keepends=True):
+        if line.strip():
+            yield line, f"{file.name}, byte {first}"
         first += len(line)
-        if not line.strip():
-            continue
-        try:
-            changes.append(change_of(load_json(line), place))
-        except (ValueError, RecursionError) as error:
-            text = line.decode(errors="replace")
-            changes.append(Change(0, "", None, f"the line is not JSON: {error}", place, text))
-    return changes, first
 
 
-def _read_table(file: Path) -> Iterator[Change]:
+def rows_of(table: pa.Table, first: int, name: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """The rows of a table that begins at a row of a file, and the place of each."""
+    names = [name for name in ("sequence", "op", *FIELDS) if name in table.column_names]
+    for number, row in enumerate(table.select(names).to_pylist(), first):
+        yield row, f"{name}, row {number}"
+
+
+def end_of_lines(file: Path) -> int:
+    """How many bytes the whole lines of a file have."""
+    with file.open("rb") as opened:
+        end = opened.seek(0, 2)
+        while end:
+            first = max(0, end - _BLOCK)
+            opened.seek(first)
+            found = opened.read(end - first).rfind(b"\n")
+            if found >= 0:
+                return first + found + 1
+            end = first
+    return 0
+
+
+def _read_lines(file: Path, first: int, sequence: int) -> tuple[list[Change], int]:
+    """The changes in the whole lines after some bytes, and how far those lines go."""
+    last = end_of_lines(file)
+    lines = lines_of(file, first, last)
+    changes = [change_in(*one) for one in lines if not _is_known(one[0], sequence)]
+    return changes, max(first, last)
+
+
+def _is_known(line: bytes, sequence: int) -> bool:
+    """Whether a line is a change up to a sequence; after a restart most are, and cost little."""
+    try:
+        held = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    number = held.get("sequence") if isinstance(held, dict) else None
+    return isinstance(number, int) and 0 < number <= sequence
+
+
+def _read_table(file: Path, sequence: int) -> Iterator[Change]:
     table = pq.read_table(file)
     try:
-        _check_columns(table.column_names)
+        check_columns(table.column_names)
     except InvalidSubscription as error:
         yield Change(0, "", None, str(error), file.name)
         return
-    names = [name for name in ("sequence", "op", *FIELDS) if name in table.column_names]
-    for number, row in enumerate(table.select(names).to_pylist()):
-        yield change_of(row, f"{file.name}, row {number}")
+    for row, place in rows_of(table, 0, file.name):
+        number = row["sequence"]
+        if not isinstance(number, int) or not 0 < number <= sequence:
+            yield change_of(row, place)
 
 
-def _check_columns(names: list[str]) -> None:
+def check_columns(names: list[str]) -> None:
+    """Raise InvalidSubscription if a table of changes lacks a column that it must have."""
     absent = [name for name in ("sequence", "id", "filter") if name not in names]
     if absent:
         raise InvalidSubscription(

@@ -146,8 +146,9 @@ class EventReader:
     def _plain_columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array] | None:
         """Attributes as flat columns; None if a row holds more than columns can say."""
         columns: dict[str, pa.Array] = {}
-        if self.mapping.time and not _is_in_python(batch.column(self.mapping.time)):
-            return None
+        for own in (self.mapping.id, self.mapping.time):
+            if own and not _is_in_python(batch.column(own)):
+                return None
         for name in self.names:
             for dotted, column in _flat(name, batch.column(name)):
                 if dotted in columns or not _is_in_python(column):
@@ -229,7 +230,12 @@ def _flat(name: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _is_in_python(column: pa.Array) -> bool:
-    """Whether Python's datetimes hold all of a column's timestamps."""
+    """Whether Python's values hold all of a column's: times of four digits, texts in UTF-8."""
+    if pa.types.is_string(column.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            return False
     if not pa.types.is_timestamp(column.type):
         return True
     ends = pc.min_max(column.cast(pa.int64())).as_py()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from tamis.values import value_to_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["connector_settings", "jar_folder", "read_kafka", "write_kafka"]
 
@@ -91,25 +92,37 @@ def read_kafka(
 
 
 def write_kafka(
-    batch: DataFrame,
+    rows: DataFrame,
     servers: str,
     topic: str,
     *,
+    checkpoint: str | Path,
     key: str = "subscription_id",
     options: Mapping[str, str] | None = None,
-) -> None:
-    """Write the rows of a micro-batch, each a JSON object of its columns, keyed by one of them.
+    interval: timedelta | None = timedelta(seconds=1),
+    name: str = "tamis kafka",
+) -> StreamingQuery:
+    """Start a query that writes every row of a stream, a JSON object of its columns.
 
-    All messages of a subscription land in one partition. At least once: a batch that Spark
-    replays is written again, with the same content if its rows are the same; who reads the topic
-    tells by event and subscription, or by the notification's id, what is new.
+    Messages are keyed by one column, so that those of a subscription are in one partition. At
+    least once: a micro-batch that Spark replays is written again, with the same content; who
+    reads the topic tells by event and subscription, or by a notification's id, what is new.
+    With ``interval=None`` the query writes what is there, and ends.
     """
+    settings = {"topic": topic, **_options(servers, options)}
+    writer = _messages(rows, key).writeStream.format("kafka").options(**settings)
+    writer = writer.option("checkpointLocation", str(checkpoint)).queryName(name)
+    if interval is None:
+        return writer.trigger(availableNow=True).start()
+    pause_ms = interval // timedelta(milliseconds=1)
+    return writer.trigger(processingTime=f"{pause_ms} milliseconds").start()
+
+
+def _messages(rows: DataFrame, key: str) -> DataFrame:
     from pyspark.sql import functions as f
 
-    values = f.to_json(f.struct(*[f.col(f"`{name}`") for name in batch.columns]))
-    messages = batch.select(f.col(f"`{key}`").cast("string").alias("key"), values.alias("value"))
-    settings = {"topic": topic, **_options(servers, options)}
-    messages.write.format("kafka").options(**settings).save()
+    values = f.to_json(f.struct(*[f.col(f"`{name}`") for name in rows.columns]))
+    return rows.select(f.col(f"`{key}`").cast("string").alias("key"), values.alias("value"))
 
 
 def _options(servers: str, options: Mapping[str, str] | None) -> dict[str, str]:

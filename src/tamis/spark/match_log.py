@@ -5,13 +5,17 @@
 <path>/batch=N/matches-*      the matches of a batch, Parquet
 <path>/batch=N/dead-*         the rows of a batch that nobody can read, Parquet
 
-A folder ``batch=N`` appears whole, by one rename, and never changes.
+A folder ``batch=N`` appears whole, by one rename. Nothing in it changes, but for the matches that
+`clean` removes once every query that reads them has passed them.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+import time
+from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -69,6 +73,24 @@ class MatchLog:
             )
         shutil.rmtree(self.path / "_aside", ignore_errors=True)
 
+    def clean(self, passed: Callable[[str], bool], before: int, age: timedelta) -> None:
+        """Remove matches that all have passed, of batches before one and of that age.
+
+        The rows nobody could read stay: they are for people, who delete them.
+        """
+        newest = time.time() - age.total_seconds()
+        for folder in self.path.glob("batch=*"):
+            if int(folder.name[6:]) >= before or folder.stat().st_mtime > newest:
+                continue
+            matches = list(folder.glob("matches-*.parquet"))
+            if not all(passed(file.name) for file in matches):
+                continue
+            if any(folder.glob("dead-*.parquet")):
+                for file in matches:
+                    file.unlink()
+            else:
+                shutil.rmtree(folder)
+
     def has(self, batch: int) -> bool:
         """Whether a batch is there."""
         return self._folder(batch).exists()
@@ -99,11 +121,12 @@ class MatchLog:
 
     def read_stream(self, spark: SparkSession) -> DataFrame:
         """The matches as a stream."""
+        # Of a pattern Spark forgives that a folder it found is gone when it looks into it.
         return (
             spark.readStream.schema(LOG_SCHEMA)
             .option("recursiveFileLookup", "true")
             .option("pathGlobFilter", "matches-*.parquet")
-            .parquet(str(self.path))
+            .parquet(str(self._folder("*")))
         )
 
     def read(self, spark: SparkSession) -> DataFrame:
@@ -118,7 +141,7 @@ class MatchLog:
         reader = spark.read.schema(schema).option("recursiveFileLookup", "true")
         return reader.option("pathGlobFilter", names).parquet(str(self.path))
 
-    def _folder(self, batch: int) -> Path:
+    def _folder(self, batch: int | str) -> Path:
         return self.path / f"batch={batch}"
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -119,14 +120,15 @@ class _Publisher:
         self.checkpoint = checkpoint
         self.n_notifications = 0
         self._aside = outbox.prepare(checkpoint)
+        shutil.rmtree(self._aside, ignore_errors=True)  # of runs that were killed
         self._ledgers = LedgerStore(checkpoint / "caps")
         self._guard = ClockGuard(checkpoint)
         self._guard.wait()
 
     def publish(self, groups: DataFrame, batch: int) -> None:
         """Write one micro-batch aside, apply the rate caps, hand it over."""
-        aside = self._aside / str(batch)
-        shutil.rmtree(aside, ignore_errors=True)  # of an attempt that was killed
+        # A new folder each time: an executor that outlives a driver may still write to its last.
+        aside = self._aside / f"{batch}-{uuid4().hex}"
         rows = notifications(groups, pa.types.is_string(self.outbox.schema.field("matches").type))
         ordered = rows.sortWithinPartitions("is_capped", *OUTBOX_ORDER)
         # Also where the outbox has the micro-batch already: the state is computed on the way.

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tamis.errors import PipelineError
-from tamis.spark.runtime import session
+from tamis.spark.runtime import is_submitted, session
 from tamis.spark.settings import PipelineSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from tamis.spark.notifier import NotifyStream
     from tamis.spark.streaming import MatchStream
@@ -40,11 +46,20 @@ class Status:
         return asdict(self)
 
 
+# Spark would start a job with a task for each of the files to look at, which takes longer.
+_LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": 10_000}
+
+
+# As in "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file …"; these two only say
+# that there is another.
+_SPARK_ERROR = re.compile(r"\[(?!STREAM_FAILED|FOREACH_BATCH)[A-Z_]{5,}(\.[A-Z_]+)*\] .+")
+
+
 class Pipeline:
     """A pipeline of some settings.
 
     It keeps all it must remember in the folder ``state`` of the settings: the checkpoints of its
-    two queries, the index files and the match log. Started again, it goes on from there. ::
+    queries, the index files and the match log. Started again, it goes on from there. ::
 
         pipeline = Pipeline(read_settings(Path("pipeline.toml")))
         pipeline.start()
@@ -57,6 +72,7 @@ class Pipeline:
         self._spark: SparkSession | None = None
         self._matching: MatchStream | None = None
         self._notifying: NotifyStream | None = None
+        self._sending: StreamingQuery | None = None
 
     def check(self) -> None:
         """Raise PipelineError for what can be seen to be wrong before Spark is started."""
@@ -71,9 +87,9 @@ class Pipeline:
             settings.state.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise PipelineError(f"state: {settings.state} cannot be made: {error}") from None
-        initial = settings.subscriptions.initial
-        if initial is not None and not initial.exists():
-            raise PipelineError(f"subscriptions.initial: there is no {initial}")
+        initial = self._initial()
+        if initial is not None:
+            _check_initial(initial)
         if not os.access(settings.state, os.W_OK):
             raise PipelineError(f"state: {settings.state} cannot be written to")
 
@@ -83,15 +99,18 @@ class Pipeline:
             self._spark = session(self.settings.name, **self._spark_settings())
 
     def start(self) -> None:
-        """Start both queries, or go on where they were stopped."""
+        """Start all queries, or go on where they were stopped."""
         self._start_matching({"processingTime": _milliseconds(self.settings.matching.interval)})
         self._start_notifying(self.settings.notifications.interval)
+        self._start_sending(self.settings.notifications.interval)
 
     def run_once(self) -> None:
         """Match the events that are there, publish what is due, and return."""
-        matching = self._start_matching({"availableNow": True})
-        matching.query.awaitTermination()
-        self._start_notifying(None).query.awaitTermination()
+        _finish(self._start_matching({"availableNow": True}).query)
+        _finish(self._start_notifying(None).query)
+        sending = self._start_sending(None)
+        if sending is not None:
+            _finish(sending)
 
     def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
         from tamis.spark.sources import open_changes, open_events
@@ -101,7 +120,7 @@ class Pipeline:
         self.connect()
         settings, spark = self.settings, self._spark
         assert spark is not None
-        initial = settings.subscriptions.initial
+        initial = self._initial()
         events, mapping = open_events(spark, settings.events)
         mode = settings.matching.mode
         self._matching = match_stream(
@@ -114,14 +133,22 @@ class Pipeline:
             mode=None if mode == "auto" else mode,
             trigger=trigger,
             name=f"{settings.name}: match",
+            readers=self._readers(),
+            keep=settings.matching.keep,
         )
         return self._matching
 
+    def _initial(self) -> Path | None:
+        """The table of subscriptions to begin with, at the first start."""
+        versions = self.settings.state / "matcher" / "snapshots" / "versions"
+        return None if any(versions.glob("*.json")) else self.settings.subscriptions.initial
+
     def _spark_settings(self) -> dict[str, Any]:
         """Those of the file, and Kafka's connector where it is needed and not named there."""
-        given = dict(self.settings.spark)
+        given = {**_LISTING, **self.settings.spark}
         has_jars = any(name.startswith("spark.jars") for name in given)
-        if self.settings.events.source != "kafka" or has_jars:
+        needs_kafka = self.settings.events.source == "kafka" or self.settings.matches is not None
+        if not needs_kafka or has_jars or is_submitted():
             return given
         from tamis.spark.kafka import connector_settings
 
@@ -143,14 +170,41 @@ class Pipeline:
         )
         return self._notifying
 
+    def _start_sending(self, interval: timedelta | None) -> StreamingQuery | None:
+        """Start to write matches to a topic, if the settings name one."""
+        from tamis.spark.kafka import write_kafka
+
+        topic = self.settings.matches
+        if topic is None:
+            return None
+        assert self._matching is not None
+        self._sending = write_kafka(
+            self._matching.matches,
+            topic.servers,
+            topic.topic,
+            checkpoint=self._readers()[-1],
+            options=topic.options,
+            interval=interval,
+            name=f"{self.settings.name}: send",
+        )
+        return self._sending
+
+    def _readers(self) -> list[Path]:
+        """The checkpoints of the queries that read the match log."""
+        names = ["notifier"] if self.settings.matches is None else ["notifier", "sender"]
+        return [self.settings.state / name for name in names]
+
+    def _queries(self) -> list[StreamingQuery]:
+        streams = (self._matching, self._notifying)
+        queries = [stream.query for stream in streams if stream is not None]
+        return queries if self._sending is None else [*queries, self._sending]
+
     def is_running(self) -> bool:
-        """Whether both queries run; raises PipelineError if one failed."""
-        streams = [stream for stream in (self._matching, self._notifying) if stream is not None]
-        for stream in streams:
-            failure = stream.query.exception()
-            if failure is not None:
-                raise PipelineError(f"{stream.query.name} stopped: {_reason(failure)}")
-        return bool(streams) and all(stream.query.isActive for stream in streams)
+        """Whether all queries run; raises PipelineError if one failed."""
+        queries = self._queries()
+        for query in queries:
+            _check(query)
+        return bool(queries) and all(query.isActive for query in queries)
 
     def status(self) -> Status:
         """How it stands."""
@@ -171,15 +225,44 @@ class Pipeline:
         )
 
     def stop(self) -> None:
-        """Stop both queries, each after its micro-batch, and Spark."""
+        """Stop all queries, each after its micro-batch, and Spark."""
         from tamis.spark.notifier import stop_between_batches
 
-        for stream in (self._matching, self._notifying):
-            if stream is not None and stream.query.isActive:
-                stop_between_batches(stream.query)
+        for query in self._queries():
+            if query.isActive:
+                stop_between_batches(query)
         if self._spark is not None:
             self._spark.stop()
             self._spark = None
+
+
+def _check_initial(path: Path) -> None:
+    """Raise PipelineError if there is no Parquet file, or folder of them, that can be read."""
+    if not path.exists():
+        raise PipelineError(f"subscriptions.initial: there is no {path}")
+    for file in [path] if path.is_file() else path.glob("*.parquet"):
+        try:
+            pq.read_metadata(file)
+        except (OSError, pa.ArrowException) as error:
+            said = f"subscriptions.initial: {file} cannot be read: {error}"
+            raise PipelineError(said) from None
+
+
+def _finish(query: StreamingQuery) -> None:
+    """Wait for the end of a query; raises PipelineError if it failed."""
+    from pyspark.errors import StreamingQueryException
+
+    try:
+        query.awaitTermination()
+    except StreamingQueryException:
+        _check(query)
+        raise
+
+
+def _check(query: StreamingQuery) -> None:
+    failure = query.exception()
+    if failure is not None:
+        raise PipelineError(f"{query.name} stopped: {_reason(failure)}")
 
 
 def _milliseconds(interval: timedelta) -> str:
@@ -197,7 +280,8 @@ def _waiting_files(progress: Any) -> int:
 
 
 def _reason(failure: Any) -> str:
-    """The first line that says what happened, without Spark's stack of calls."""
-    lines = [line for line in str(failure).splitlines() if line.strip()]
-    causes = [line for line in lines if "tamis.errors." in line]
-    return (causes[-1] if causes else lines[0] if lines else "for no known reason").strip()
+    """What happened, without the stacks of calls: our own error, or the innermost of Spark's."""
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+    own = [line for line in lines if "tamis.errors." in line]
+    spark = [found[0] for line in lines for found in [_SPARK_ERROR.search(line)] if found]
+    return (own or spark or lines[:1] or ["for no known reason"])[-1]

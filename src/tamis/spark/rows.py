@@ -134,6 +134,9 @@ def _python_value(scalar: pa.Scalar, is_raw: bool) -> Any:
 
 def _shown(scalar: pa.Scalar) -> str:
     """A text for a value that Python cannot hold; Arrow's own is made by way of Python."""
+    if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
+        held: bytes = scalar.as_buffer().to_pybytes()
+        return held.decode(errors="backslashreplace")  # not UTF-8: every byte can be told
     try:
         return str(scalar.cast(pa.string()).as_py())
     except pa.ArrowException:

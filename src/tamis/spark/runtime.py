@@ -29,8 +29,8 @@ def session(app_name: str = "tamis", **conf: object) -> SparkSession:
         session("nightly", **{"spark.driver.memory": "4g", "spark.ui.enabled": True})
 
     Sets ``JAVA_HOME``, ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` in this process, which is
-    where Spark looks for them. Started by ``spark-submit``, the cluster decides on all of these
-    and only ``conf`` is applied.
+    where Spark looks for them. Started by ``spark-submit``, the cluster decides on all of these:
+    what ``spark-submit`` was given wins over ``conf``, and only the time zone is added to it.
     """
     try:
         from pyspark.sql import SparkSession
@@ -39,7 +39,11 @@ def session(app_name: str = "tamis", **conf: object) -> SparkSession:
             f"Spark is not installed ({error}). Install it: pip install 'tamis[spark]'"
         ) from error
     settings = {key: _as_text(value) for key, value in conf.items()}
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit
+    if is_submitted():
+        given = _submitted_settings()
+        settings = {"spark.sql.session.timeZone": "UTC", **settings}
+        settings = {key: value for key, value in settings.items() if key not in given}
+    else:
         settings = _own_settings(settings)
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ["JAVA_HOME"] = str(java_home())
@@ -47,6 +51,19 @@ def session(app_name: str = "tamis", **conf: object) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def is_submitted() -> bool:
+    """Whether this process was started by ``spark-submit``."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _submitted_settings() -> set[str]:
+    """What ``spark-submit`` was told; Spark itself would let the program's settings win."""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()  # connects to the Java that spark-submit runs in
+    return {key for key, _ in SparkConf().getAll()}
 
 
 def _own_settings(conf: dict[str, str]) -> dict[str, str]:

@@ -66,6 +66,8 @@ class EventSettings(_Section):
     files_per_batch: Annotated[int, Field(gt=0)] = 1_000
     servers: str | None = None
     topic: str | None = None
+    messages_per_batch: Annotated[int, Field(gt=0)] = 100_000
+    options: dict[str, str] = {}
     columns: EventColumns = EventColumns()
 
     @model_validator(mode="after")
@@ -99,6 +101,15 @@ class MatchSettings(_Section):
     mode: Literal["auto", "replicated", "sharded"] = "auto"
     tokens: Annotated[int, Field(gt=0, le=4096)] = 16
     interval: Span = timedelta(milliseconds=500)
+    keep: Span = timedelta(hours=1)
+
+
+class TopicSettings(_Section):
+    """A topic of Kafka that every match goes to, besides being notified."""
+
+    servers: str
+    topic: str
+    options: dict[str, str] = {}
 
 
 class NotificationSettings(_Section):
@@ -124,6 +135,7 @@ class PipelineSettings(_Section):
     events: EventSettings
     subscriptions: SubscriptionSettings
     matching: MatchSettings = MatchSettings()
+    matches: TopicSettings | None = None
     notifications: NotificationSettings
     metrics_port: Annotated[int | None, Field(ge=0, le=65535)] = None
     spark: dict[str, str | int | float | bool] = {}

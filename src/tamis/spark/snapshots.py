@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import SnapshotError
+from tamis.errors import SnapshotError, TamisError
 from tamis.index import Index
 from tamis.model import Subscription
 from tamis.spark.layers import (
@@ -154,9 +154,16 @@ class SnapshotStore:
         of_token: dict[int, dict[str, Subscription | None]] = {}
         for id, change in changes.items():
             of_token.setdefault(token_of(id, self.n_tokens), {})[id] = change
-        for token, some in of_token.items():
-            tokens[token] = self._changed(token, tokens[token], some)
-        return self.publish(tokens, sequence)
+        held = {layer for token in tokens for layer in token.layers}
+        try:
+            for token, some in of_token.items():
+                tokens[token] = self._changed(token, tokens[token], some)
+            return self.publish(tokens, sequence)
+        except BaseException:
+            # Left behind, they would fill a disk that is full already.
+            for layer in {layer for token in tokens for layer in token.layers} - held:
+                shutil.rmtree(layer, ignore_errors=True)
+            raise
 
     def _changed(
         self, token: int, place: TokenPlace, changes: dict[str, Subscription | None]
@@ -206,6 +213,16 @@ class SnapshotStore:
 def write_subscriptions(path: Path, subscriptions: list[Subscription]) -> None:
     """Write a base layer of subscriptions."""
     _write(path, subscriptions)
+
+
+def problem_of(subscription: Subscription) -> str:
+    """Why a subscription that can be read cannot be indexed; empty if it can be."""
+    try:
+        Index().add(subscription)
+        settings_of([subscription])
+    except (TamisError, ValueError) as error:
+        return str(error) or repr(error)
+    return ""
 
 
 def _write(path: Path, subscriptions: list[Subscription], removed: Any = NO_ROWS) -> None:

@@ -41,7 +41,7 @@ def open_events(spark: SparkSession, settings: EventSettings) -> tuple[DataFrame
         # Lines are read by the tasks, so that one that nobody can read is kept as it is.
         reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
         whole = replace(mapping, json=[LINE, *columns.json_objects])
-        return reader.text(str(settings.path)), whole
+        return reader.text(str(settings.path)).where(f"trim({LINE}) != ''"), whole
     frame = _open_table(spark, settings)
     if settings.format == "csv":
         from pyspark.sql import functions as f
@@ -57,7 +57,10 @@ def _open_topic(spark: SparkSession, settings: EventSettings) -> DataFrame:
 
     assert settings.servers is not None
     assert settings.topic is not None
-    return read_kafka(spark, settings.servers, settings.topic)
+    return read_kafka(
+        spark, settings.servers, settings.topic, max_per_batch=settings.messages_per_batch,
+        options=settings.options,
+    )  # fmt: skip
 
 
 def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:
@@ -66,6 +69,8 @@ def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:
     reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
     if settings.format == "csv":
         reader = reader.option("header", "true").option("columnNameOfCorruptRecord", CORRUPT)
+        # Else values would be taken by their position, whatever the header says they are.
+        reader = reader.option("enforceSchema", "false")
         ddl += f", {CORRUPT} string"
     return reader.schema(ddl).format(settings.format).load(str(settings.path))
 

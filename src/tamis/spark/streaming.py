@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tamis.errors import PipelineError
-from tamis.spark.changes import ChangeSource
+from tamis.spark.changes import ChangeDirectory, ChangeSource
+from tamis.spark.cleaning import LogCleaner
 from tamis.spark.events import EventMapping
+from tamis.spark.first_load import is_large, load_changes
 from tamis.spark.follower import Follower
 from tamis.spark.jobs import described
 from tamis.spark.match_log import MatchLog, Written
 from tamis.spark.matching import Mode, arrow_schema, plan_of, spread_events
 from tamis.spark.pins import Pin, Pins
-from tamis.spark.snapshots import read_json, write_json
+from tamis.spark.snapshots import SnapshotStore, read_json, write_json
 from tamis.spark.subscriptions import load
 
 if TYPE_CHECKING:
@@ -80,9 +82,11 @@ class BatchMatcher:
         mapping: EventMapping,
         mode: Mode | None = None,
         n_shards: int | None = None,
+        cleaner: LogCleaner | None = None,
     ) -> None:
         self.follower, self.pins, self.log = follower, pins, log
         self.mapping, self.mode, self.n_shards = mapping, mode, n_shards
+        self.cleaner = cleaner
         self.totals = Written(0, 0, 0)
 
     def __call__(self, events: DataFrame, batch: int) -> Written | None:
@@ -111,6 +115,8 @@ class BatchMatcher:
         oldest = self.pins.oldest_version()
         if oldest is not None:
             self.follower.store.drop_before(oldest)
+        if self.cleaner is not None:
+            self.cleaner.clean(batch - _KEPT_BATCHES)
 
 
 def match_stream(
@@ -127,6 +133,8 @@ def match_stream(
     n_shards: int | None = None,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    readers: Sequence[str | Path] = (),
+    keep: timedelta = timedelta(hours=1),
 ) -> MatchStream:
     """Match a stream of events into the match log, and go on where the last run stopped.
 
@@ -138,6 +146,9 @@ def match_stream(
     ``checkpoint`` is a directory that survives, and that on a cluster every machine sees. The
     match log is its folder ``matches`` and the index files its folder ``snapshots``, where
     ``log`` and ``snapshots`` do not say otherwise.
+
+    ``readers`` are the checkpoints of the queries that read the log. Matches that all of them
+    have passed are removed from it, ``keep`` after they were written; without readers none are.
     """
     if not events.isStreaming:
         raise PipelineError("the events are no stream; use match(), or spark.readStream")
@@ -147,9 +158,11 @@ def match_stream(
     match_log = MatchLog(log or folder / "matches")
     match_log.claim(_name_of(folder))
     spark = events.sparkSession
-    store = load(spark, Path(snapshots or folder / "snapshots"), subscriptions, n_tokens)
-    follower = Follower(store, changes)
-    matcher = BatchMatcher(follower, Pins(folder / "pins"), match_log, mapping, mode, n_shards)
+    place = Path(snapshots or folder / "snapshots")
+    follower = Follower(_store(spark, place, subscriptions, changes, n_tokens), changes)
+    cleaner = LogCleaner(match_log, [Path(reader) for reader in readers], keep) if readers else None
+    pins = Pins(folder / "pins")
+    matcher = BatchMatcher(follower, pins, match_log, mapping, mode, n_shards, cleaner)
 
     def match_batch(frame: DataFrame, batch: int) -> None:
         matcher(frame, batch)
@@ -160,6 +173,22 @@ def match_stream(
     if trigger:
         writer = writer.trigger(**trigger)
     return MatchStream(spark, writer.start(), matcher)
+
+
+def _store(
+    spark: SparkSession,
+    place: Path,
+    subscriptions: Any,
+    changes: ChangeSource | None,
+    n_tokens: int | None,
+) -> SnapshotStore:
+    """The store of snapshots; at the first start with what there is to begin with."""
+    if subscriptions is None and isinstance(changes, ChangeDirectory):
+        store = SnapshotStore(place, n_tokens)
+        if store.latest() is None and is_large(changes):
+            load_changes(spark, store, changes)
+            return store
+    return load(spark, place, subscriptions, n_tokens)
 
 
 def _name_of(checkpoint: Path) -> str:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.delivery import check_delivery
-from tamis.errors import InvalidSubscription, TamisError
+from tamis.errors import InvalidSubscription, SnapshotError, TamisError
 from tamis.index import Index
 from tamis.model import Subscription
 from tamis.spark.jobs import described, is_local
 from tamis.spark.layers import n_bytes_of, settings_table, write_layer
-from tamis.spark.snapshots import SnapshotStore, write_subscriptions
+from tamis.spark.snapshots import SnapshotStore, problem_of, write_subscriptions
 from tamis.spark.versions import TokenPlace, Version
 from tamis.values import load_json
 
@@ -141,7 +141,15 @@ def _build_token(
         return
     path = store.new_layer(token, "base")
     if not rejected:
-        write_subscriptions(path, list(saved.values()))
+        try:
+            write_subscriptions(path, list(saved.values()))
+        except SnapshotError:
+            raise
+        except (TamisError, ValueError):
+            problems = {id: problem_of(one) for id, one in saved.items()}
+            rejected = [f"{id!r}: {problem}" for id, problem in problems.items() if problem]
+            if not rejected:
+                raise
     yield pa.RecordBatch.from_arrays(
         [
             pa.array([token], pa.int32()),

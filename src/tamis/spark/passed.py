@@ -1,0 +1,87 @@
+"""Which files a query has passed: read in a micro-batch that Spark never repeats.
+
+Spark writes down, in the checkpoint of a query that reads files,
+
+    offsets/<batch>           a line for each source: {"logOffset": n}, how far the batch goes
+    commits/<batch>           there when the batch is done
+    sources/<source>/<n>      a line for each file that was found then: {"path", "batchId": n}
+    sources/<source>/<n>.compact    the same of all before, too
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import PipelineError
+
+__all__ = ["PassedFiles"]
+
+
+class PassedFiles:
+    """The files that the query with a checkpoint has passed; found bit by bit."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+        self._seen: dict[int, int] = {}
+
+    def more(self) -> set[str]:
+        """The names of the files it has passed since this was asked last."""
+        # On a start Spark looks again at the last batch it has committed, so that one is left.
+        done = max(_numbers(self._checkpoint / "commits"), default=0) - 1
+        file = self._checkpoint / "offsets" / str(done)
+        if done < 0 or not file.exists():
+            return set()
+        names: set[str] = set()
+        for source, offset in _offsets(file):
+            entries = _entries(
+                self._checkpoint / "sources" / str(source), self._seen.get(source, -1), offset
+            )
+            names.update(path.rpartition("/")[2] for path in entries)
+            self._seen[source] = offset
+        return names
+
+
+def _offsets(file: Path) -> Iterator[tuple[int, int]]:
+    """The sources of files in the log of a batch, and how far each was read."""
+    version, _, *lines = file.read_text().splitlines()
+    _check(file, version)
+    for source, line in enumerate(lines):
+        held = json.loads(line) if line != "-" else None
+        if isinstance(held, dict) and "logOffset" in held:
+            yield source, int(held["logOffset"])
+
+
+def _entries(folder: Path, after: int, until: int) -> Iterator[str]:
+    """The paths that a source found after one offset and up to another."""
+    whole = [n for n in _numbers(folder, ".compact") if after < n <= until]
+    if whole:
+        newest = max(whole)
+        for held in _backwards(folder / f"{newest}.compact"):
+            if held["batchId"] <= after:
+                break
+            yield held["path"]
+        after = newest
+    for number in range(after + 1, until + 1):
+        for held in _backwards(folder / str(number)):
+            yield held["path"]
+
+
+def _backwards(file: Path) -> Iterator[Any]:
+    """What a log of Spark holds, the newest first: old entries are repeated for ever."""
+    version, *lines = file.read_text().splitlines()
+    _check(file, version)
+    return map(json.loads, reversed(lines))
+
+
+def _numbers(folder: Path, suffix: str = "") -> Iterator[int]:
+    for path in folder.glob(f"*{suffix}"):
+        if path.suffix == suffix and path.stem.isdigit():
+            yield int(path.stem)
+
+
+def _check(file: Path, version: str) -> None:
+    if version != "v1":
+        raise PipelineError(f"{file} has the format {version!r}; this Tamis reads 'v1'")

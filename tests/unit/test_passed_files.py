@@ -1,0 +1,83 @@
+"""Which files a query has passed, as its checkpoint tells it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tamis.errors import PipelineError
+from tamis.spark.passed import PassedFiles
+
+
+class Checkpoint:
+    """What Spark writes for a query whose second source reads files, and whose first does not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.n_batches = folder, 0
+        for name in ("offsets", "commits", "sources/1"):
+            (folder / name).mkdir(parents=True)
+
+    def write(self, name: str, *lines: str) -> None:
+        (self.folder / name).write_text("\n".join(["v1", *lines]))
+
+    def found(self, offset: int, *names: str) -> str:
+        """What the source writes when it has found files."""
+        entries = [{"path": f"file:///x/batch=1/{name}", "batchId": offset} for name in names]
+        lines = [json.dumps(entry) for entry in entries]
+        self.write(f"sources/1/{offset}", *lines)
+        return "\n".join(lines)
+
+    def batch(self, offset: int | None) -> None:
+        """A micro-batch that goes as far as an offset of the source."""
+        held = "-" if offset is None else json.dumps({"logOffset": offset})
+        self.write(f"offsets/{self.n_batches}", "{}", '{"offset":3,"timestamp":4}', held)
+        self.write(f"commits/{self.n_batches}", "{}")
+        self.n_batches += 1
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return Checkpoint(tmp_path)
+
+
+def test_the_last_batch_may_be_looked_at_again(checkpoint: Checkpoint) -> None:
+    passed = PassedFiles(checkpoint.folder)
+    assert passed.more() == set()
+    checkpoint.batch(None)
+    checkpoint.found(0, "a", "b")
+    checkpoint.batch(0)
+    assert passed.more() == set()
+    checkpoint.found(1, "c")
+    checkpoint.batch(1)
+    assert passed.more() == {"a", "b"}
+    assert passed.more() == set()
+    (checkpoint.folder / "commits" / "2").unlink()  # not committed: the next may be repeated, too
+    assert PassedFiles(checkpoint.folder).more() == set()
+
+
+def test_logs_are_compacted(checkpoint: Checkpoint) -> None:
+    early = PassedFiles(checkpoint.folder)
+    lines = []
+    for offset in range(3):
+        lines.append(checkpoint.found(offset, f"f{offset}", f"g{offset}"))
+        checkpoint.batch(offset)
+    assert early.more() == {"f0", "g0", "f1", "g1"}
+    checkpoint.write("sources/1/2.compact", *lines)
+    (checkpoint.folder / "sources" / "1" / "2").unlink()
+    checkpoint.found(3, "f3")
+    checkpoint.batch(3)
+    checkpoint.batch(3)  # a micro-batch without files
+    assert early.more() == {"f2", "g2", "f3"}
+    for offset in range(2):
+        (checkpoint.folder / "sources" / "1" / str(offset)).unlink()
+    assert PassedFiles(checkpoint.folder).more() == {"f0", "g0", "f1", "g1", "f2", "g2", "f3"}
+
+
+def test_another_format_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.batch(None)
+    checkpoint.batch(None)
+    (checkpoint.folder / "offsets" / "0").write_text("v2\n{}\n-")
+    with pytest.raises(PipelineError, match="'v2'"):
+        PassedFiles(checkpoint.folder).more()
