@@ -37,6 +37,7 @@ def draw_be_tree(subject: Subject) -> Any:
     panel.set_xlim(-0.6, max(1.0, n_leaves) - 0.4)
     panel.set_ylim(max(y for _, y in places.values()) + 0.5, -0.5)
     panel.axis("off")
+    panel.set_title("a node: its attribute and range, and how many are in its list", fontsize=9)
     return figure
 
 

@@ -33,6 +33,7 @@ def draw_bounds(
             colours[:] = TAKEN
         panel.bar(places, counts, width=0.9, color=colours.tolist())
     panel.axhline(0, color="black", linewidth=0.8)
+    panel.set_xticks(range(0, len(places), 5))
     panel.yaxis.get_major_locator().set_params(integer=True)
     panel.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
 

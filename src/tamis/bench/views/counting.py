@@ -45,6 +45,7 @@ def draw_siena(subject: Subject) -> Any:
         least, most = siena.bucket_counts(m, AT_LEAST), siena.bucket_counts(m, AT_MOST)
         draw_bounds(panel, least, most, own, takes_beyond=False)
         name_bounds(panel, name, value, own)
+        panel.set_title(f"comparisons with {name}", fontsize=9)
         panel.set_ylabel("at most | at least", fontsize=8)
     _draw_counts(panels[-1], counts, needed, np.where(counts == needed, VALUE, LIGHT))
     return figure
@@ -98,7 +99,7 @@ def _draw_layers(panel: Any, tama: Tama, m: int, name: str, value: float | None)
                     fontsize=8, color="white" if is_visited else "black",
                 )  # fmt: skip
     if value is not None:
-        panel.axvline(value, color=VALUE, linewidth=1.2, linestyle=":")
+        panel.axvline(value, color=VALUE, linewidth=1.2, linestyle=":", zorder=2)
     panel.set_xlim(0, 1)
     panel.set_ylim(N_LEVELS, 0)
     panel.set_yticks([])
@@ -160,4 +161,4 @@ def _draw_counts(
     )  # fmt: skip
     panel.set_ylim(0, int(needed.max()) + 0.3)
     panel.yaxis.get_major_locator().set_params(integer=True)
-    name_axes(panel, "counts; the mark is what is needed", "subscription")
+    name_axes(panel, "counts; the mark: needed", "subscription")

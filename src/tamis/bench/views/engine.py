@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tamis.bench.extras import extra
 from tamis.bench.views.drawing import COMPARED, LIGHT, TAKEN, VALUE, draw_box, name_axes, sketch
 from tamis.bench.views.subject import Subject
-from tamis.index.building import build_box_blocks
+from tamis.index.dense_block import DenseBlock
 from tamis.kernels.dense_build import LINE, N_BUCKETS, N_COARSE, bucket_of, rank_of
 from tamis.kernels.scan import Boxes
 
@@ -23,32 +23,42 @@ def draw_tamis(subject: Subject) -> Any:
     low, high = subject.bounds
     n, m = low.shape
     bounds = np.ascontiguousarray(np.stack([low, high], axis=2))
-    block, *_ = build_box_blocks(Boxes(np.arange(m, dtype=np.int32), bounds))
+    block = DenseBlock.build(Boxes(np.arange(m, dtype=np.int32), bounds))
     event = np.array([subject.event.get(name, np.nan) for name in subject.names])
     found = np.zeros(n + 1, np.int32)
     n_found = int(block.candidates(event, found))
     arrays = block.arrays()
     touches = _touched_lines(arrays, event, -(-n // LINE))
-    is_alive = touches.all(axis=0)
-    bits = _bits(arrays, event, n)
+    is_alive: Bits = np.logical_and.reduce(touches)
+    bits = _bits(arrays, event)
     kept = bits.all(axis=0) & np.repeat(is_alive, LINE)
     figure, panels = sketch(
         f"Tamis — {subject.title}",
         f"{n:,} subscriptions in {len(is_alive)} lines of {LINE}; {int(is_alive.sum())} lines are "
-        f"alive, {int(kept.sum()):,} candidates left by their bits, {n_found:,} match",
+        f"alive, {int(kept.sum()):,} have their bits set in all, {n_found:,} match",
         {
             "touched, bit set": COMPARED,
             "not touched": LIGHT,
-            "alive; set in all": VALUE,
+            "alive; bits set in all": VALUE,
             "ruled out": TAKEN,
         },
         [1.1, 0.8, 1.5],
     )
-    _draw_coarse(panels[0], arrays["coarse"][0], subject.names[0], event[0], len(is_alive))
+    _draw_coarse(panels[0], arrays["coarse"][0], subject.names[0], len(is_alive))
+    if not np.isnan(event[0]):
+        panels[0].axvline(_places(arrays, event, N_COARSE)[0], color="black", linestyle=":")
     _draw_lines(panels[1], subject.names, touches, is_alive)
-    most = int(np.argmax(kept.reshape(-1, LINE).sum(axis=1)))
-    _draw_bits(panels[2], subject.names, bits[:, most * LINE : (most + 1) * LINE], most)
+    line = _telling_line(kept.reshape(-1, LINE).sum(axis=1), is_alive)
+    order = np.argsort(bits.sum(axis=1), kind="stable")  # as an event takes them
+    names = tuple(subject.names[a] for a in order)
+    _draw_bits(panels[2], names, bits[order, line * LINE : (line + 1) * LINE], line)
     return figure
+
+
+def _telling_line(n_kept: npt.NDArray[Any], is_alive: Bits) -> int:
+    """Of the lines alive, the one in the middle by how many of its bits are left."""
+    lines = np.flatnonzero(is_alive)
+    return int(lines[np.argsort(n_kept[lines])[len(lines) // 2]]) if len(lines) else 0
 
 
 def _places(arrays: dict[str, Any], event: npt.NDArray[np.float64], n_buckets: int) -> list[int]:
@@ -67,7 +77,7 @@ def _touched_lines(arrays: dict[str, Any], event: npt.NDArray[np.float64], n_lin
     return np.stack([_unpacked(row)[:n_lines] for row in rows])
 
 
-def _bits(arrays: dict[str, Any], event: npt.NDArray[np.float64], n: int) -> Bits:
+def _bits(arrays: dict[str, Any], event: npt.NDArray[np.float64]) -> Bits:
     """b1[M, positions]: whether the box at a position touches the bucket of the value."""
     pool = arrays["pool"].reshape(len(event), N_BUCKETS + 1, -1)
     rows = [pool[a, b] for a, b in enumerate(_places(arrays, event, N_BUCKETS))]
@@ -78,13 +88,13 @@ def _unpacked(words: npt.NDArray[np.uint64]) -> Bits:
     return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
 
 
-def _draw_coarse(panel: Any, coarse: Any, name: str, value: float, n_lines: int) -> None:
+def _draw_coarse(panel: Any, coarse: Any, name: str, n_lines: int) -> None:
     """Lines downwards, buckets of one attribute from left to right."""
     touched = np.stack([_unpacked(row)[:n_lines] for row in coarse[:N_COARSE]], axis=1)
     colours = extra("matplotlib.colors").ListedColormap([LIGHT, COMPARED])
     panel.imshow(touched, aspect="auto", cmap=colours, vmin=0, vmax=1, interpolation="nearest")
     panel.set_yticks(range(0, n_lines, 5))
-    name_axes(panel, f"values of {name} that lines touch", f"bucket of {name}", "line")
+    name_axes(panel, f"values of {name} in each line", f"bucket of {name}", "line")
 
 
 def _draw_lines(panel: Any, names: tuple[str, ...], touches: Bits, is_alive: Bits) -> None:
@@ -101,7 +111,7 @@ def _draw_lines(panel: Any, names: tuple[str, ...], touches: Bits, is_alive: Bit
     panel.set_yticks([])
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
-    name_axes(panel, "lines the event may match", "touch the value of")
+    name_axes(panel, "lines that may match", "touch the value of")
 
 
 def _draw_bits(panel: Any, names: tuple[str, ...], bits: Bits, line: int) -> None:

@@ -91,8 +91,10 @@ def _draw_tree(panel: Any, root: Node, event: Mapping[str, str]) -> None:
             panel.plot([x, to_x], [depth, depth + 1], color=GREY, linewidth=0.8, zorder=0)
             name = child.term[0] if child.term else ""
             middle = (x + to_x) / 2 + 0.04, depth + 0.52
-            panel.text(*middle, name, fontsize=8, ha="center", va="center", zorder=2, style="italic",
-                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+            panel.text(
+                *middle, name, fontsize=8, style="italic", ha="center", va="center", zorder=2,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+            )  # fmt: skip
         _draw_node(panel, node, (x, depth), is_reached, is_visited)
         return x
 
@@ -105,10 +107,8 @@ def _draw_tree(panel: Any, root: Node, event: Mapping[str, str]) -> None:
 def _draw_node(
     panel: Any, node: Node, at: tuple[float, int], is_reached: bool, is_visited: bool
 ) -> None:
-    if is_visited:
-        colour = VALUE if node.filters else COMPARED
-    else:
-        colour = GREY if is_reached else LIGHT
+    colours = (VALUE, COMPARED) if is_visited else (GREY, GREY) if is_reached else (LIGHT, LIGHT)
+    colour = colours[0] if node.filters else colours[1]
     x, y = at
     draw_box(panel, (x - 0.42, y - 0.26), (x + 0.42, y + 0.26), facecolor=colour, zorder=1)
     words = "root"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.algorithms.h_tree import HTree
 from tamis.bench.views.drawing import (
     COMPARED,
-    GREY,
     LIGHT,
     TAKEN,
     VALUE,
@@ -20,6 +20,8 @@ from tamis.bench.views.drawing import (
     sketch,
 )
 from tamis.bench.views.subject import Subject
+
+_PALE = "#b0b0b0"
 
 
 def draw_h_tree(subject: Subject) -> Any:
@@ -43,27 +45,29 @@ def draw_h_tree(subject: Subject) -> Any:
         },
         [1, 1],
     )
-    example = _widest(subject)
+    example = _widest(subject, found)
     _draw_plane(panels[0], subject, tree, set(found.tolist()), example)
     _draw_buckets(panels[1], subject, tree, visited, example)
     return figure
 
 
-def _widest(subject: Subject) -> int:
-    """A subscription that bounds both attributes and is wide, so that it is in several buckets."""
+def _widest(subject: Subject, found: npt.NDArray[np.int32]) -> int:
+    """A wide subscription, which is in several buckets, if possible one that is found."""
     low, high = subject.bounds
-    return int(np.argmax(np.nan_to_num(np.prod(high - low, axis=1), nan=-1.0)))
+    area = np.nan_to_num(np.prod(high - low, axis=1), nan=-1.0)
+    area[found] += 1.0
+    return int(np.argmax(area))
 
 
 def _draw_plane(panel: Any, subject: Subject, tree: HTree, found: set[int], example: int) -> None:
     low, high = (np.stack(side) for side in zip(*_whole(subject), strict=True))
     for slot in range(len(subject)):
-        colour = VALUE if slot in found else GREY
-        draw_box(panel, low[slot], high[slot], fill=False, edgecolor=colour, linewidth=0.7)
+        colour = VALUE if slot in found else _PALE
+        draw_box(panel, low[slot], high[slot], fill=False, edgecolor=colour, linewidth=0.9)
     draw_box(panel, low[example], high[example], facecolor=TAKEN, alpha=0.35)
     for cut in np.linspace(0, 1, tree.n_cells + 1)[1:-1]:
-        panel.axvline(cut, color="black", linewidth=0.5)
-        panel.axhline(cut, color="black", linewidth=0.5)
+        panel.axvline(cut, color="black", linewidth=0.8)
+        panel.axhline(cut, color="black", linewidth=0.8)
     draw_plane(panel, subject.names)
     draw_values(panel, subject.names, subject.event)
     panel.set_title("subscriptions, and the cells", fontsize=9)

@@ -68,25 +68,26 @@ def _steps(draw: Callable[[Subject], Any]) -> View:
 
 VIEWS: dict[str, View] = {
     "be_tree": View(draw_be_tree, n_subscriptions=30, max_subscriptions=40, narrow=0.5),
-    "beq_tree": View(draw_beq_tree, n_subscriptions=60, max_subscriptions=300, n_attributes=3),
+    "beq_tree": View(
+        draw_beq_tree, n_subscriptions=60, max_subscriptions=300, n_attributes=3, narrow=0.3
+    ),
     "dexin": _steps(draw_dexin),
     "gem": _steps(draw_gem),
-    "h_tree": View(draw_h_tree, narrow=0.8, free=(0.1, 0.1)),
+    "h_tree": View(draw_h_tree, n_subscriptions=16, narrow=0.8, free=(0.1, 0.1)),
     "mo_tree": _steps(draw_mo_tree),
-    "op_index": View(draw_op_index, n_attributes=3, free=(0.1, 0.4, 0.6)),
+    "op_index": View(draw_op_index, n_attributes=3, free=(0.0, 0.4, 0.6)),
     "pri_rein": View(draw_pri_rein, n_subscriptions=40),
     "pri_rein_s": View(draw_pri_rein, n_subscriptions=40),
-    "r_star_tree": View(draw_r_star_tree, n_subscriptions=400, max_subscriptions=1_000, narrow=0.3),
+    "r_star_tree": View(
+        draw_r_star_tree, n_subscriptions=300, max_subscriptions=1_000, narrow=0.25
+    ),
     "rein": View(draw_rein, n_subscriptions=36),
     "siena": View(draw_siena, n_subscriptions=36),
     "simple": View(draw_simple),
     "tama": View(draw_tama),
     "tama_exact": View(draw_tama),
     "tamis": View(
-        draw_tamis,
-        n_subscriptions=8_192,
-        max_subscriptions=16_384,
-        n_attributes=4,
+        draw_tamis, n_subscriptions=8_192, max_subscriptions=16_384, n_attributes=4, narrow=0.6
     ),
 }
 

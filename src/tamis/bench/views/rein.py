@@ -72,7 +72,7 @@ def draw_pri_rein(subject: Subject) -> Any:
         told = ", ".join(str(slot) for slot in matcher.match(subject.event)[:10])
         more = ", …" if len(found) > 10 else ""
         name_axes(panel, title, f"told: {told or 'nobody'}{more}")
-    panels[0].set_ylabel("priority", fontsize=8)
+    panels[0].set_ylabel("priority, the highest first", fontsize=8)
     return figure
 
 

@@ -48,13 +48,13 @@ def draw_r_star_tree(subject: Subject) -> Any:
         [1, 1],
     )
     for low, high in zip(*subject.bounds, strict=True):
-        draw_box(panels[0], low, high, fill=False, edgecolor="#bbbbbb", linewidth=0.4)
+        draw_box(panels[0], low, high, fill=False, edgecolor="#c8c8c8", linewidth=0.4)
     for (_, box), is_in in zip(leaves, searched, strict=True):
         look = {"edgecolor": COMPARED, "linewidth": 2.5} if is_in else {"edgecolor": GREY}
         draw_box(panels[0], box[:2], box[2:], fill=False, **look)
     for slot in found:
         low, high = (side[slot] for side in subject.bounds)
-        draw_box(panels[0], low, high, facecolor=VALUE, alpha=0.5)
+        draw_box(panels[0], low, high, fill=False, edgecolor=VALUE, linewidth=1.0)
     draw_plane(panels[0], subject.names)
     draw_values(panels[0], subject.names, subject.event)
     panels[0].set_title("subscriptions, and the boxes of the leaves", fontsize=9)
@@ -86,19 +86,19 @@ def draw_beq_tree(subject: Subject) -> Any:
     events = (subject.bounds[0] + subject.bounds[1]) / 2
     tree.add_events(events)
     window = {
-        name: Range(max(0.0, value - _REACH), min(1.0, value + _REACH))
-        for name, value in subject.event.items()
+        name: (max(0.0, value - _REACH), min(1.0, value + _REACH))
+        for name, value in sorted(subject.event.items())
     }
-    found = tree.match_subscription(window)
+    found = tree.match_subscription({name: Range(*span) for name, span in window.items()})
     leaves = tree.leaves()
-    spans = [_span(window.get(name)) for name in subject.names]
+    spans = [window.get(name, (0.0, 1.0)) for name in subject.names]
     touched = [leaf for leaf in leaves if _touches(leaf, spans)]
-    asked = ", ".join(f"{name} {span.low:.2f} to {span.high:.2f}" for name, span in window.items())
+    asked = ", ".join(f"{name} {low:.2f} to {high:.2f}" for name, (low, high) in window.items())
     figure, panels = sketch(
         f"BEQ-Tree — subscription: {asked or 'anything'}",
         f"{len(events)} events in {len(leaves)} leaves; {len(touched)} leaves with "
         f"{sum(len(leaf.orders[0]) for leaf in touched)} events are searched, {len(found)} match",
-        {"searched leaves": COMPARED, "meet the constraint": VALUE, "do not": GREY},
+        {"searched leaves": COMPARED, "holds; matches": VALUE, "does not": GREY},
         [1, 1.1],
     )
     _draw_quads(panels[0], leaves, touched, spans)
@@ -109,10 +109,6 @@ def draw_beq_tree(subject: Subject) -> Any:
     fullest = max(touched or leaves, key=lambda leaf: len(np.intersect1d(leaf.orders[0], found)))
     _draw_orders(panels[1], fullest, events, subject.names, spans)
     return figure
-
-
-def _span(asked: Range | None) -> tuple[float, float]:
-    return (0.0, 1.0) if asked is None else (float(asked.low or 0), float(asked.high or 0))
 
 
 def _touches(leaf: Leaf, spans: list[tuple[float, float]]) -> bool:

@@ -69,7 +69,7 @@ class Subject:
     def title(self) -> str:
         """The event in words."""
         held = ", ".join(f"{name} = {self.event[name]:g}" for name in sorted(self.event))
-        return f"event: {held}"
+        return f"event: {held or 'no values'}"
 
 
 def _number(name: str, held: Any) -> float:
