@@ -49,11 +49,10 @@ def test_a_sketch_without_options(algorithm, tmp_path):
 @pytest.mark.parametrize("algorithm", STEPS)
 @pytest.mark.parametrize("event", ["{}", '{"a": 0, "b": 1}', '{"a": null}'])
 def test_a_picture_of_steps(algorithm, event, tmp_path):
-    for suffix in ("png", "svg"):
-        file = tmp_path / f"picture.{suffix}"
-        run = _show(algorithm, "--event", event, "--subscriptions", "300", "-o", str(file))
-        assert run.exit_code == 0, run.stderr
-        assert file.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" or b"<svg" in file.read_bytes()
+    file = tmp_path / "picture.svg"
+    run = _show(algorithm, "--event", event, "--subscriptions", "300", "-o", str(file))
+    assert run.exit_code == 0, run.stderr
+    assert b"<svg" in file.read_bytes()
 
 
 @pytest.mark.parametrize("algorithm", STEPS)

@@ -28,12 +28,13 @@ def draw_be_tree(subject: Subject) -> Any:
         [1],
     )
     panel = panels[0]
+    n_leaves = max(x for x, _ in places.values()) + 1
+    fontsize = min(7.0, 72 / n_leaves)  # so that the words stay within their node
     for node, (x, y) in places.items():
-        for child, _ in _children(tree, node):
+        for child in _children(tree, node):
             to_x, to_y = places[child]
             panel.plot([x, to_x], [y, to_y], color=GREY, linewidth=0.8, zorder=0)
-        _draw_node(panel, tree, subject.names, node, (x, y), node in visited)
-    n_leaves = max(x for x, _ in places.values()) + 1
+        _draw_node(panel, _words_of(tree, subject.names, node), (x, y), node in visited, fontsize)
     panel.set_xlim(-0.6, max(1.0, n_leaves) - 0.4)
     panel.set_ylim(max(y for _, y in places.values()) + 0.5, -0.5)
     panel.axis("off")
@@ -41,15 +42,15 @@ def draw_be_tree(subject: Subject) -> Any:
     return figure
 
 
-def _children(tree: BETree, node: int) -> Iterator[tuple[int, str]]:
+def _children(tree: BETree, node: int) -> Iterator[int]:
     """The halves of a node, and the nodes of its parts."""
     arrays = tree.tree
     for half in arrays.halves[node].tolist():
         if half >= 0:
-            yield half, "half"
+            yield half
     part = int(arrays.parts[node])
     while part >= 0:
-        yield int(arrays.top[part]), "part"
+        yield int(arrays.top[part])
         part = int(arrays.sibling[part])
 
 
@@ -60,7 +61,7 @@ def _places(tree: BETree) -> dict[int, tuple[float, int]]:
 
     def place(node: int, depth: int) -> float:
         nonlocal n_leaves
-        below = [place(child, depth + 1) for child, _ in _children(tree, node)]
+        below = [place(child, depth + 1) for child in _children(tree, node)]
         if below:
             x = (below[0] + below[-1]) / 2
         else:
@@ -73,21 +74,21 @@ def _places(tree: BETree) -> dict[int, tuple[float, int]]:
     return places
 
 
-def _draw_node(
-    panel: Any,
-    tree: BETree,
-    names: tuple[str, ...],
-    node: int,
-    at: tuple[float, int],
-    is_visited: bool,
-) -> None:
+def _words_of(tree: BETree, names: tuple[str, ...], node: int) -> tuple[str, str]:
+    """The range of a node, and how many are in its list."""
     arrays = tree.tree
-    part, (x, y) = int(arrays.part_of[node]), at
-    words = "all"
-    if part >= 0:
-        first, last = int(arrays.first[node]) / N_CELLS, (int(arrays.last[node]) + 1) / N_CELLS
-        words = f"{names[arrays.attribute[part]]} {first:g}–{last:g}"
+    part, size = int(arrays.part_of[node]), str(int(arrays.size[node]))
+    if part < 0:
+        return "all", size
+    first, last = int(arrays.first[node]) / N_CELLS, (int(arrays.last[node]) + 1) / N_CELLS
+    return f"{names[arrays.attribute[part]]} {first:g}–{last:g}", size
+
+
+def _draw_node(
+    panel: Any, words: tuple[str, str], at: tuple[float, int], is_visited: bool, fontsize: float
+) -> None:
+    x, y = at
     colour = COMPARED if is_visited else LIGHT
     draw_box(panel, (x - 0.45, y - 0.32), (x + 0.45, y + 0.32), facecolor=colour, zorder=1)
-    panel.text(x, y - 0.13, words, ha="center", va="center", fontsize=7)
-    panel.text(x, y + 0.15, str(int(arrays.size[node])), ha="center", va="center", fontsize=9)
+    panel.text(x, y - 0.13, words[0], ha="center", va="center", fontsize=fontsize)
+    panel.text(x, y + 0.15, words[1], ha="center", va="center", fontsize=9)

@@ -61,8 +61,8 @@ def draw_pri_rein(subject: Subject) -> Any:
     found = one.match(subject.event)
     figure, panels = sketch(
         f"Pri-REIN — {subject.title}",
-        f"{len(subject)} subscriptions are marked as by REIN, then read line by line; "
-        f"{len(found)} match",
+        f"{len(subject)} subscriptions, {len(subject) - len(found)} are marked as by REIN; the "
+        f"others are told line by line, {len(found)} match",
         {"marked: passed over": LIGHT, "not marked: told": VALUE},
         [1, 1],
     )
