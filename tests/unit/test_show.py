@@ -68,11 +68,8 @@ def test_the_bars_end_with_the_number_of_matches(algorithm):
 @pytest.mark.parametrize("event", [{"a": 0.3, "b": 0.7}, {"a": 0, "b": 1}, {"a": None}])
 def test_a_sketch_tells_the_number_of_matches(algorithm, event):
     view = VIEWS[algorithm]
-    for seed in range(2):
-        subject = view.subject(event, seed)
-        assert re.search(r"[ ;](\S+) match$", _told(view.draw(subject)))[1] == (
-            f"{len(_matches(subject)):,}"
-        )
+    subject = view.subject(event, seed=1)
+    assert _told(view.draw(subject)).endswith(f" {len(_matches(subject)):,} match")
 
 
 @pytest.mark.parametrize("event", [{"a": 0.3, "b": 0.7}, {"a": 0, "b": 1}, {"a": None}])
