@@ -20,6 +20,7 @@ from tamis.algorithms.kernels.be_tree import (
 from tamis.algorithms.kernels.be_tree_match import visit
 from tamis.errors import InvalidSchema
 from tamis.matching import Attribute, Capabilities, Matcher
+from tamis.matching.matcher import EventLike
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
@@ -55,6 +56,23 @@ class BETree(Matcher):
         self._make_room(64)
         self._tree.state[[FREE_NODE, FREE_PART]] = -1
         new_node(self._tree, -1, 0, N_CELLS - 1, max_size)
+
+    @property
+    def tree(self) -> Tree:
+        """The nodes and parts."""
+        return self._tree
+
+    def visited(self, event: EventLike) -> list[int]:
+        """The nodes that an event visits, in order."""
+        row, out, nodes = self._row_of(event), self._room(), []
+        self._tree.waiting[0] = 0
+        n_waiting = 1
+        while n_waiting:
+            nodes.append(int(self._tree.waiting[n_waiting - 1]))
+            n_waiting, _ = visit(
+                self._tree, self.stored, self.domains, row, N_CELLS, n_waiting, 1, out, 0
+            )
+        return nodes
 
     def _add(self, slots: Slots) -> None:
         chains = {name: grown(getattr(self._tree, name), self.n_slots, -1) for name in _OF_SLOTS}

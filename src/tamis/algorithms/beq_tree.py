@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,14 @@ from tamis.matching import Attribute, Capabilities
 from tamis.matching.store import Slots, grown
 
 _MAX_CAPACITY = 65_535
+
+
+class Leaf(NamedTuple):
+    """A square of the plane, as places from 0 to 1, and its events in order of each attribute."""
+
+    corner: tuple[float, float]
+    width: float
+    orders: tuple[Slots, ...]
 
 
 class BEQTree(Simple):
@@ -70,6 +78,32 @@ class BEQTree(Simple):
     def n_leaves(self) -> int:
         """How many leaves there are, those of events without a place included."""
         return int(self._quads.used[N_LEAVES])
+
+    def leaves(self) -> list[Leaf]:
+        """The leaves of events that have a place."""
+        found, waiting = [], [(0, 0, 0.0, 0.0)]
+        while waiting:
+            node, depth, x, y = waiting.pop()
+            width = 0.5**depth
+            if self._quads.child[node] >= 0:
+                first, half = int(self._quads.child[node]), width / 2
+                waiting += [
+                    (first + at, depth + 1, x + half * (at & 1), y + half * (at >> 1))
+                    for at in range(4)
+                ]
+                continue
+            leaf = int(self._quads.leaf[node])
+            while leaf >= 0:
+                found.append(Leaf((x, y), width, self._orders(leaf)))
+                leaf = int(self._quads.behind[leaf])
+        return found
+
+    def _orders(self, leaf: int) -> tuple[Slots, ...]:
+        quads = self._quads
+        return tuple(
+            quads.slots[leaf, quads.order[leaf, m, : quads.n_ordered[leaf, m]]]
+            for m in range(self.n_attributes)
+        )
 
     def _add_events(self, slots: Slots) -> None:
         are_many = len(slots) > self._n_in_tree

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from tamis.kernels.counting import write_complete, write_newly_complete
 from tamis.matching import Attribute, Matcher, SlotLists
-from tamis.matching.store import Slots, grown
+from tamis.matching.matcher import EventLike
+from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
 
@@ -30,6 +31,12 @@ class CountingMatcher(Matcher):
         self._counts = np.zeros(0, kind)
         self._needed = np.zeros(0, kind)  # _never for a slot that holds no subscription
         self._lists = lists
+
+    def counts_of(self, event: EventLike) -> tuple[Array, Array]:
+        """How much of each slot an event satisfies, and how much the slot needs."""
+        self._counts[:] = 0
+        self._count(self._row_of(event), 0, self.n_attributes)
+        return self._counts[: self.n_slots].copy(), self._needed[: self.n_slots].copy()
 
     @abstractmethod
     def _count(self, event: Floats, first: int, last: int) -> None:

@@ -15,6 +15,7 @@ from tamis.algorithms.kernels.h_tree import (
 )
 from tamis.errors import InvalidSchema
 from tamis.matching import Attribute, Capabilities, Matcher, SlotLists
+from tamis.matching.matcher import EventLike
 from tamis.matching.store import Slots, grown
 from tamis.matching.table import Floats
 
@@ -65,6 +66,21 @@ class HTree(Matcher):
         self._lists = SlotLists(n_buckets)
         self._visited = np.zeros(min(n_buckets, (min(n_cells, 3) + 1) ** len(layers)), np.int32)
         self._seen = np.zeros(0, np.uint64)
+
+    def bucket(self, *cells: int) -> Slots:
+        """The slots in the bucket of one cell of each layer; cell ``n_cells`` is the unbounded."""
+        return self._lists.of(int(np.ravel_multi_index(cells, self._shape)))
+
+    def visited(self, event: EventLike) -> list[tuple[int, ...]]:
+        """The cells of the buckets that an event visits."""
+        row = self._row_of(event)
+        n = write_visited(row, self.domains, self._indexed, self.n_cells, self._visited)
+        cells = np.unravel_index(self._visited[:n], self._shape)
+        return list(zip(*(numbers.tolist() for numbers in cells), strict=True))
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self.n_cells + 1,) * len(self._indexed)
 
     def _add(self, slots: Slots) -> None:
         self._seen = grown(self._seen, (self.n_slots + 63) // 64)

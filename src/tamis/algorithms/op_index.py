@@ -43,6 +43,12 @@ class OpIndex(CountingMatcher):
         self._frequency = np.zeros(m, np.int64)
         self._pivots = np.zeros(0, np.int32)  # of each slot; -1 if it constrains nothing
 
+    def list_sizes(self) -> Array:
+        """i8[M, M, 3]: by pivot, attribute and operator (at least, at most, not equal)."""
+        sizes = self._lists.arrays.size.reshape(self.n_attributes, -1)
+        n_scanned = self.n_attributes * N_SCANNED
+        return sizes[:, :n_scanned].reshape(self.n_attributes, self.n_attributes, N_SCANNED)
+
     def _add(self, slots: Slots) -> None:
         self._need(slots, self._n_predicates(slots))
         self._pivots = grown(self._pivots, self.n_slots, -1)

@@ -39,6 +39,10 @@ class PriRein(Rein):
         super().__init__(attributes, n_buckets)
         self._levels = SlotLists(N_LEVELS)
 
+    def level(self, priority: int) -> Slots:
+        """The slots of a priority, in the order in which their bits are read."""
+        return self._levels.of(priority)
+
     def _add(self, slots: Slots) -> None:
         super()._add(slots)
         self._levels.extend(self.priority[slots].astype(np.int32), slots)

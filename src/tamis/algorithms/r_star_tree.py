@@ -39,6 +39,10 @@ class RStarTree(EventMatcher):
         self._n_sides = max(2, self.n_attributes)  # libspatialindex has no fewer
         self._tree, self._event_tree = BoxTree(self._n_sides), BoxTree(self._n_sides)
 
+    def leaves(self) -> list[tuple[list[int], list[float]]]:
+        """The slots in each leaf, and its box: all low ends, then all high ends, from 0 to 1."""
+        return self._tree.leaves()
+
     # -- subscriptions
 
     def _add(self, slots: Slots) -> None:
@@ -132,6 +136,10 @@ class BoxTree:
         found = np.fromiter(self._tree.intersection(np.hstack(box)[0]), np.int32)
         out[: len(found)] = found
         return len(found)
+
+    def leaves(self) -> list[tuple[list[int], list[float]]]:
+        """The numbers in each leaf, and its box: all low ends, then all high ends."""
+        return [(slots, box) for _, slots, box in self._tree.leaves()] if self._n_boxes else []
 
     def _pack(self, *arrays: Any) -> Any:
         properties = self._rtree.Property(dimension=self._n_sides, variant=self._rtree.RT_Star)

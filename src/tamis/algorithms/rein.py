@@ -10,7 +10,9 @@ import numpy as np
 from tamis.algorithms.kernels.rein import N_SIDES, count_bounds, fill_bounds, mark_unmatched
 from tamis.errors import InvalidSchema
 from tamis.kernels.bits import write_unset
+from tamis.kernels.cells import cell_of
 from tamis.matching import Attribute, Capabilities, Matcher, SlotLists
+from tamis.matching.matcher import EventLike
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
@@ -39,6 +41,21 @@ class Rein(Matcher):
         self._lists = SlotLists(self.n_attributes * N_SIDES * n_buckets, has_values=True)
         self._absent = np.zeros(0, np.uint64)  # bits of the slots that hold no subscription
         self._marked = np.zeros(0, np.uint64)
+
+    def bucket_of(self, m: int, value: float) -> int:
+        """The bucket that holds a value of attribute m."""
+        return int(cell_of(self.domains, m, value, self.n_buckets))
+
+    def bucket_counts(self, m: int, side: int) -> Array:
+        """How many bounds each bucket of one side (0 low, 1 high) holds."""
+        start = (m * N_SIDES + side) * self.n_buckets
+        return self._lists.arrays.size[start : start + self.n_buckets]
+
+    def marked_by(self, event: EventLike) -> Array:
+        """b1[n_slots]: whose bit an event sets."""
+        self._mark(self._row_of(event))
+        bits = np.unpackbits(self._marked.view(np.uint8), bitorder="little")
+        return bits[: self.n_slots].astype(np.bool_)
 
     def _add(self, slots: Slots) -> None:
         self._lists.extend(*self._entries(slots))

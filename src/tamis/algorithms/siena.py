@@ -10,6 +10,7 @@ import numpy as np
 from tamis.algorithms.counting import CountingMatcher
 from tamis.algorithms.kernels.siena import count_satisfied, fill_predicates
 from tamis.errors import InvalidSchema
+from tamis.kernels.cells import cell_of
 from tamis.kernels.predicates import N_OPERATORS, count_predicates
 from tamis.matching import Attribute, Capabilities, SlotLists
 from tamis.matching.store import Array, Slots
@@ -35,6 +36,15 @@ class Siena(CountingMatcher):
         self.n_buckets = n_buckets
         lists = SlotLists(len(attributes) * N_OPERATORS * n_buckets, has_values=True)
         super().__init__(attributes, 2 * len(attributes), lists)
+
+    def bucket_of(self, m: int, value: float) -> int:
+        """The bucket that holds a value of attribute m."""
+        return int(cell_of(self.domains, m, value, self.n_buckets))
+
+    def bucket_counts(self, m: int, operator: int) -> Array:
+        """How many comparisons of one operator (0 at least, 1 at most) each bucket holds."""
+        start = (m * N_OPERATORS + operator) * self.n_buckets
+        return self._lists.arrays.size[start : start + self.n_buckets]
 
     def _add(self, slots: Slots) -> None:
         self._need(slots, self._n_predicates(slots))

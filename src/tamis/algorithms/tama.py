@@ -13,7 +13,7 @@ from tamis.algorithms.kernels.tama import count_cells, count_satisfied, fill_cel
 from tamis.errors import InvalidSchema
 from tamis.kernels.constraints import keep_accepting
 from tamis.matching import Attribute, Capabilities, SlotLists
-from tamis.matching.store import Slots
+from tamis.matching.store import Array, Slots
 from tamis.matching.table import Floats
 
 _MAX_LEVELS = 20
@@ -41,6 +41,10 @@ class Tama(CountingMatcher):
         self._n_leaves = 2 ** (n_levels - 1)
         lists = SlotLists(len(attributes) * 2 * self._n_leaves)
         super().__init__(attributes, len(attributes), lists)
+
+    def cell_counts(self, m: int) -> Array:
+        """How many constraints each cell of attribute m keeps, by number: see ``kernels.tama``."""
+        return self._lists.arrays.size[m * 2 * self._n_leaves :][: 2 * self._n_leaves]
 
     def _add(self, slots: Slots) -> None:
         self._need(slots, self.stored.end[slots] - self.stored.start[slots])

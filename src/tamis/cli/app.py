@@ -213,20 +213,32 @@ def demo(
 
 @app.command("show")
 def show_algorithm(
-    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="gem, dexin or mo_tree.")],
+    algorithm: Annotated[
+        str, typer.Argument(metavar="ALGORITHM", help="gem, rein, be_tree, tamis, …")
+    ],
     event: Annotated[
         str, typer.Option(metavar="JSON", help='Values from 0 to 1, as in {"a": 0.3, "c": null}.')
     ] = "{}",
     n_subscriptions: Annotated[
-        int, typer.Option("--subscriptions", min=1, max=1_000_000, help="How many are made.")
-    ] = 5_000,
-    n_attributes: Annotated[int, typer.Option("--attributes", help="Named a, b, c, …")] = 4,
+        int | None,
+        typer.Option(
+            "--subscriptions",
+            min=1,
+            max=1_000_000,
+            show_default="what reads well",
+            help="How many are made.",
+        ),
+    ] = None,
+    n_attributes: Annotated[
+        int | None,
+        typer.Option("--attributes", show_default="what reads well", help="Named a, b, c, …"),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Other subscriptions for another seed.")] = 0,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .png or .svg file.")
     ] = Path("tamis-show.png"),
 ) -> None:
-    """Draw how an algorithm of the papers matches one event, step by step.
+    """Draw how an algorithm matches one event: what it keeps, and what it looks at.
 
     Subscriptions are made for it. Attributes the event does not mention have values too; null
     leaves one out.

@@ -3,39 +3,59 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.bench.views.dexin import draw_dexin
-from tamis.bench.views.gem import draw_gem
-from tamis.bench.views.mo_tree import draw_mo_tree
-from tamis.bench.views.subject import Subject
+from tamis.bench.views.registry import EXAMPLES, VIEWS, View
 from tamis.cli.terminal import BadInput, announce_first_use, stderr_console
 
-VIEWS: dict[str, Callable[[Subject], Any]] = {
-    "gem": draw_gem,
-    "dexin": draw_dexin,
-    "mo_tree": draw_mo_tree,
-}
-_MAX_ATTRIBUTES = 6
+_RESOLUTION = 100
 
 
 def show(
-    algorithm: str, event: str, n_subscriptions: int, n_attributes: int, seed: int, output: Path
+    algorithm: str,
+    event: str,
+    n_subscriptions: int | None,
+    n_attributes: int | None,
+    seed: int,
+    output: Path,
 ) -> None:
     """Draw the picture and say where it is."""
-    if algorithm not in VIEWS:
-        raise BadInput(f"{algorithm!r} cannot be shown; expected one of {', '.join(VIEWS)}")
+    if algorithm not in VIEWS | EXAMPLES:
+        names = ", ".join(sorted(VIEWS | EXAMPLES))
+        raise BadInput(f"{algorithm!r} cannot be shown; expected one of {names}")
     if output.suffix not in (".png", ".svg"):
         raise BadInput(f"{output}: expected a name that ends with .png or .svg")
-    if not 1 <= n_attributes <= _MAX_ATTRIBUTES:
-        raise BadInput(f"--attributes {n_attributes} is not between 1 and {_MAX_ATTRIBUTES}")
-    announce_first_use()
-    subject = Subject.of(n_subscriptions, n_attributes, seed, _event(event))
-    figure = VIEWS[algorithm](subject)
-    figure.savefig(output, dpi=120)
+    held = _event(event)
+    if algorithm in EXAMPLES:
+        if held or n_subscriptions is not None or n_attributes is not None:
+            raise BadInput(
+                f"{algorithm} is drawn for the example of its paper; leave out --event, "
+                "--subscriptions and --attributes"
+            )
+        figure = EXAMPLES[algorithm]()
+    else:
+        view = VIEWS[algorithm]
+        _check_size(view, algorithm, n_subscriptions, n_attributes)
+        announce_first_use()
+        figure = view.draw(view.subject(held, seed, n_subscriptions, n_attributes))
+    figure.savefig(output, dpi=_RESOLUTION)
     stderr_console().print(f"wrote {output}", soft_wrap=True)
+
+
+def _check_size(
+    view: View, algorithm: str, n_subscriptions: int | None, n_attributes: int | None
+) -> None:
+    """Whether so much can be drawn legibly."""
+    if n_subscriptions is not None and n_subscriptions > view.max_subscriptions:
+        raise BadInput(
+            f"--subscriptions {n_subscriptions} is more than the picture of {algorithm} can show; "
+            f"expected at most {view.max_subscriptions}"
+        )
+    fewest, most = view.attributes
+    if n_attributes is not None and not fewest <= n_attributes <= most:
+        expected = f"between {fewest} and {most}" if fewest < most else f"{most} for {algorithm}"
+        raise BadInput(f"--attributes {n_attributes} is not {expected}")
 
 
 def _event(text: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What the views share: panels, colours, and the candidates that shrink."""
+"""What the views share: panels, colours, and shapes that come often."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tamis.bench.extras import extra
@@ -44,3 +44,55 @@ def draw_note(panel: Any, title: str, lines: Sequence[str]) -> None:
     panel.set_title(title, fontsize=10)
     panel.axis("off")
     panel.text(0.5, 0.5, "\n".join(lines), ha="center", va="center", fontsize=9, wrap=True)
+
+
+def sketch(
+    title: str, told: str, colours: Mapping[str, str], widths: Sequence[float]
+) -> tuple[Any, list[Any]]:
+    """A small figure: a row of panels, above it what was found, below it what colours mean."""
+    figure = extra("matplotlib.figure").Figure(figsize=(8.0, 3.5), layout="constrained")
+    figure.suptitle(f"{title}\n{told}", fontsize=10)
+    grid = figure.add_gridspec(1, len(widths), width_ratios=widths)
+    row = [figure.add_subplot(grid[0, number]) for number in range(len(widths))]
+    for panel in row:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.tick_params(labelsize=8)
+    patch = extra("matplotlib.patches").Patch
+    keys = [patch(facecolor=colour, label=label) for label, colour in colours.items()]
+    figure.legend(
+        handles=keys, loc="outside lower center", ncols=len(keys), frameon=False, fontsize=8
+    )
+    return figure, row
+
+
+def name_axes(panel: Any, title: str, x: str, y: str = "") -> None:
+    """The words around a panel of a sketch."""
+    panel.set_title(title, fontsize=9)
+    panel.set_xlabel(x, fontsize=8)
+    panel.set_ylabel(y, fontsize=8)
+
+
+def draw_box(panel: Any, low: Sequence[float], high: Sequence[float], **look: Any) -> None:
+    """A rectangle from one corner to the other."""
+    rectangle = extra("matplotlib.patches").Rectangle
+    panel.add_patch(rectangle(low, high[0] - low[0], high[1] - low[1], **look))
+
+
+def draw_plane(panel: Any, names: Sequence[str]) -> None:
+    """Axes for two attributes with values from 0 to 1."""
+    panel.set_xlim(-0.01, 1.01)
+    panel.set_ylim(-0.01, 1.01)
+    panel.set_aspect("equal")
+    panel.set_xlabel(names[0], fontsize=8)
+    panel.set_ylabel(names[1], fontsize=8)
+
+
+def draw_values(panel: Any, names: Sequence[str], event: Mapping[str, float]) -> None:
+    """The event in a plane: a point, or a line where it lacks an attribute."""
+    x, y = (event.get(name) for name in names[:2])
+    if x is not None:
+        panel.axvline(x, color=VALUE, linewidth=1.0, linestyle=":")
+    if y is not None:
+        panel.axhline(y, color=VALUE, linewidth=1.0, linestyle=":")
+    if x is not None and y is not None:
+        panel.plot([x], [y], "o", color=VALUE, markersize=5)

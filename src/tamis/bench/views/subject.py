@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.errors import InvalidEvent
 from tamis.matching import Matcher, Table
@@ -28,11 +29,19 @@ class Subject:
 
     @classmethod
     def of(
-        cls, n_subscriptions: int, n_attributes: int, seed: int, event: Mapping[str, Any]
+        cls,
+        n_subscriptions: int,
+        n_attributes: int,
+        seed: int,
+        event: Mapping[str, Any],
+        *,
+        narrow: float = 1.0,
+        free: Sequence[float] = (),
     ) -> Subject:
         """Boxes of different widths; an event with the values given, others where none is.
 
-        A value of None leaves the attribute out of the event.
+        A value of None leaves the attribute out of the event. Widths are multiplied by
+        ``narrow``; ``free`` is the share of the boxes that each attribute leaves free.
         """
         names = tuple("abcdefghijklmnopqrstuvwxyz"[:n_attributes])
         unknown = [name for name in event if name not in names]
@@ -41,21 +50,26 @@ class Subject:
         values = {name: _number(name, held) for name, held in event.items() if held is not None}
         random = np.random.default_rng(seed)
         wide = np.linspace(1.2, 2.0, n_attributes)  # some attributes tell more than others
-        width = random.beta(wide, 2.0, (n_subscriptions, n_attributes))
+        width = random.beta(wide, 2.0, (n_subscriptions, n_attributes)) * narrow
         low = random.random((n_subscriptions, n_attributes)) * (1 - width)
         drawn = dict(zip(names, random.uniform(0.15, 0.85, n_attributes).round(3), strict=True))
+        for m, share in enumerate(free):
+            low[random.random(n_subscriptions) < share, m] = np.nan
         others = {name: float(held) for name, held in drawn.items() if name not in event}
         return cls((low, low + width), names, {**others, **values})
 
-    def put_into(self, matcher: Matcher) -> None:
+    def put_into(self, matcher: Matcher, priority: npt.ArrayLike | None = None) -> None:
         """Add the subscriptions to a matcher."""
-        matcher.add_many(Table.from_boxes(*self.bounds))
+        matcher.add_many(Table.from_boxes(*self.bounds), priority)
+
+    def __len__(self) -> int:
+        return len(self.bounds[0])
 
     @property
     def title(self) -> str:
         """The event in words."""
         held = ", ".join(f"{name} = {self.event[name]:g}" for name in sorted(self.event))
-        return f"event: {held}"
+        return f"event: {held or 'no values'}"
 
 
 def _number(name: str, held: Any) -> float:
