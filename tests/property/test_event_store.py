@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tamis import Event, Point, Subscription, evaluate
 from tamis.errors import DuplicateEvent, InvalidEvent, InvalidSubscription, UnknownEvent
-from tamis.events import EventStore
+from tamis.events import EventStore, collection, store
 from tamis.language import TRUE
 from tamis.model import events_to_arrow
 from tamis.values import distance_m
@@ -195,6 +195,21 @@ def same(held: Event, given: Event) -> None:
         assert [type(v) for v in held.attributes[name]] == [type(v) for v in values]
 
 
+class SmallPartsMachine(StoreMachine):
+    """The same where parts are so small that they are sealed and merged all the time."""
+
+    def __init__(self) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(collection, "HEAD_EVENTS", 4)
+        self.patch.setattr(store, "MIN_TABLE", 1)
+        super().__init__()
+
+    def teardown(self) -> None:
+        self.patch.undo()
+
+
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(QUICK, max_examples=40, stateful_step_count=20)
+TestSmallPartsMachine = SmallPartsMachine.TestCase
+TestSmallPartsMachine.settings = settings(QUICK, max_examples=40, stateful_step_count=25)

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import InvalidSubscription
-from tamis.events.head import HeadView, Rows
+from tamis.events.part import Part, Rows
 from tamis.model import Subscription
+from tamis.model.event import LOCATION
 from tamis.values import Point, distance_m
 
 ORDERS = ("newest", "nearest")
 
-Found = Sequence[tuple[HeadView, Rows]]
+Found = Sequence[tuple[Part, Rows]]
 
 
 def ranked(found: Found, subscription: Subscription, order: str, limit: int | None) -> list[str]:
@@ -44,9 +45,13 @@ def _distances(found: Found, center: Point) -> npt.NDArray[np.float64]:
     """How far the nearest place of each event is; a subscription with a location asks for one."""
     return np.array(
         [
-            min(distance_m(center, one) for one in held if isinstance(one, Point) and one.is_place)
+            min(
+                distance_m(center, one)
+                for one in part.attributes(row, (LOCATION,))[LOCATION]
+                if isinstance(one, Point) and one.is_place
+            )
             for part, rows in found
-            for held in part.places(rows)
+            for row in rows.tolist()
         ]
     )
 

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.errors import DuplicateEvent, InvalidEvent, InvalidSubscription, UnknownEvent
-from tamis.events.head import Head, HeadView
+from tamis.events.arrow import NotPlain, table_of_arrow
+from tamis.events.collection import Collection, Place, State, places_of
 from tamis.events.moments import LONG_AGO, micros_now
 from tamis.events.question import Question
 from tamis.events.ranking import ORDERS, ranked
+from tamis.events.table import EventTable
+from tamis.index.texts import Stored
+from tamis.kernels.event_scan import Moment
 from tamis.model import Event, Subscription, events_from_arrow
 
-Place = tuple[HeadView, int]  # a part, and a row in it
-
-
-class State(NamedTuple):
-    """What a reader works on; published by one assignment."""
-
-    version: int
-    clock: int  # the latest moment the store was told of; its time never goes back
-    parts: tuple[HeadView, ...]  # oldest first
+MIN_TABLE = 512  # rows of an Arrow table that becomes a segment as it is
 
 
 class EventStore:
@@ -43,10 +40,7 @@ class EventStore:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._head = Head()
-        self._n_inserted = 0
-        self._n_held = 0
-        self._state = State(0, LONG_AGO, (HeadView(self._head),))
+        self._collection = Collection()
 
     # -- changing
 
@@ -59,38 +53,34 @@ class EventStore:
 
         All or nothing.
         """
-        given = _events_in(events)
         arrival = micros_now(now)
+        given = _read(events, arrival)
+        ids = given.ids if isinstance(given, EventTable) else [event.id for event in given]
         with self._lock:
-            clock = max(arrival, self._state.clock)
-            outdated = self._check_new([event.id for event in given], clock)
-            for part, row in outdated:
-                self._bury(part, row)
-            for event in given:
-                self._head.append(event, arrival, self._n_inserted)
-                self._n_inserted += 1
-            self._n_held += len(given)
-            self._publish(clock)
+            collection = self._collection
+            clock = max(arrival, collection.state.clock)
+            collection.bury(self._outdated(ids, clock))
+            if isinstance(given, EventTable):
+                collection.append_table(given, clock)
+            else:
+                collection.append(given, arrival, clock)
+            collection.publish(clock)
 
     def delete(self, id: str) -> None:
         """Forget an event, which must be there and not have expired."""
         with self._lock:
-            self._bury(*self._place_of(id, self._state))
-            self._publish(self._state.clock)
+            collection = self._collection
+            collection.bury([self._place_of(id)])
+            collection.publish(collection.state.clock)
 
     def expire(self, now: datetime | None = None, limit: int = 10_000) -> int:
         """Drop at most ``limit`` expired events; return how many."""
+        moment = micros_now(now)
         with self._lock:
-            clock, version = max(micros_now(now), self._state.clock), self._state.version
-            n_dropped = 0
-            for part in self._state.parts:
-                death = part.death[: part.n_rows]
-                rows = np.flatnonzero((part.until[: part.n_rows] <= clock) & (death == 0))
-                rows = rows[: limit - n_dropped]
-                death[rows] = version + 1
-                n_dropped += len(rows)
-            self._n_held -= n_dropped
-            self._publish(clock)
+            collection = self._collection
+            clock = max(moment, collection.state.clock)
+            n_dropped = collection.sweep(clock, limit)
+            collection.publish(clock)
             return n_dropped
 
     # -- looking
@@ -115,76 +105,74 @@ class EventStore:
         """``match`` for each of many, on the store as it is at one moment."""
         if order not in ORDERS:
             raise InvalidSubscription(f"order {order!r}; expected one of {', '.join(ORDERS)}")
-        state = self._state
-        moment = max(micros_now(now), state.clock)
-        return [_match(state, one, moment, order, limit) for one in subscriptions]
+        state = self._collection.state
+        moment = state.moment(micros_now(now))
+        return [self._match(state, one, moment, order, limit) for one in subscriptions]
 
     def __getitem__(self, id: str) -> Event:
-        part, row = self._place_of(id, self._state)
+        part, row = self._place_of(id)
         return part.event(row)
 
     def __contains__(self, id: object) -> bool:
-        state = self._state
-        return isinstance(id, str) and _find(id, state, state.clock) is not None
+        state = self._collection.state
+        return isinstance(id, str) and state.place_of(id, state.clock) is not None
 
     def __len__(self) -> int:
-        return self._n_held
+        return len(self._collection)
 
     # -- inside
 
-    def _place_of(self, id: str, state: State) -> Place:
-        place = _find(id, state, state.clock)
+    def _match(
+        self,
+        state: State,
+        subscription: Subscription,
+        moment: Moment,
+        order: str,
+        limit: int | None,
+    ) -> list[str]:
+        if not isinstance(subscription, Subscription):
+            raise InvalidSubscription(
+                f"{type(subscription).__name__} is not a Subscription; make one: "
+                "Subscription(id, filter)"
+            )
+        question = Question(subscription.condition)
+        found = [(part, part.find(question, moment)) for part in state.parts]
+        self._collection.asked.append(question)
+        return ranked(found, subscription, order, limit)
+
+    def _place_of(self, id: str) -> Place:
+        state = self._collection.state
+        place = state.place_of(id, state.clock)
         if place is None:
-            raise UnknownEvent(f"no event {id!r} in the store")
+            raise UnknownEvent(f"no event {id!r} in the store; it never came, or it expired")
         return place
 
-    def _check_new(self, ids: list[str], clock: int) -> list[Place]:
-        """Refuse ids that are taken; return where those stand that have expired."""
-        outdated = []
-        if len(set(ids)) < len(ids):
-            twice = next(id for id in ids if ids.count(id) > 1)
-            raise DuplicateEvent(f"the id {twice!r} is given twice; nothing was inserted")
-        for id in ids:
-            place = _find(id, self._state, LONG_AGO)
-            if place is None:
-                continue
-            if place[0].until[place[1]] > clock:
+    def _outdated(self, ids: list[str] | pa.Array, clock: int) -> list[Place]:
+        """Where events of these ids stand that have expired; the others are refused."""
+        state = self._collection.state
+        if len(ids) == 1:
+            place = state.place_of(str(ids[0]), LONG_AGO)
+            places = [] if place is None else [place]
+        else:
+            try:
+                places = places_of(state, Stored.of(ids))
+            except ValueError as error:
+                raise DuplicateEvent(
+                    f"the id {error.args[0]!r} is given twice; nothing was inserted"
+                ) from None
+        for part, row in places:
+            if part.cells.until[row] > clock:
+                (id,) = part.ids_of(np.array([row], np.int32))
                 raise DuplicateEvent(f"the id {id!r} is taken; nothing was inserted")
-            outdated.append(place)
-        return outdated
-
-    def _bury(self, part: HeadView, row: int) -> None:
-        part.death[row] = self._state.version + 1
-        self._n_held -= 1
-
-    def _publish(self, clock: int) -> None:
-        self._state = State(self._state.version + 1, clock, (HeadView(self._head),))
+        return places
 
 
-def _match(
-    state: State, subscription: Subscription, now: int, order: str, limit: int | None
-) -> list[str]:
-    if not isinstance(subscription, Subscription):
-        raise InvalidSubscription(
-            f"{type(subscription).__name__} is not a Subscription; make one: Subscription(id, "
-            "filter)"
-        )
-    question = Question(subscription.condition)
-    found = [(part, part.find(question, now, state.version)) for part in state.parts]
-    return ranked(found, subscription, order, limit)
-
-
-def _find(id: str, state: State, clock: int) -> Place | None:
-    """Where the living event of an id stands, unless it has expired by the clock."""
-    for part in reversed(state.parts):
-        row = part.number_of(id)
-        if row >= 0 and not 0 < part.death[row] <= state.version and part.until[row] > clock:
-            return part, row
-    return None
-
-
-def _events_in(given: Any) -> list[Event]:
+def _read(given: Any, arrival: int) -> EventTable | list[Event]:
+    """A large Arrow table as columns where it can be; otherwise events."""
     if isinstance(given, pa.Table | pa.RecordBatch):
+        if given.num_rows >= MIN_TABLE:
+            with suppress(NotPlain):
+                return table_of_arrow(given, arrival)
         return events_from_arrow(given)
     if not isinstance(given, Iterable):
         raise InvalidEvent(
