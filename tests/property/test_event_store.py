@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,6 +173,16 @@ class StoreMachine(RuleBasedStateMachine):
         found = self.store.match_batch(asked, now, order, limit)
         assert found == [self.expected(one, living, order)[:limit] for one in asked]
 
+    @rule()
+    def save_and_open(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "store"
+            self.store.save(path)
+            self.store = EventStore.open(path)
+            everything = Subscription("s", TRUE)
+            found = self.store.match(everything, START)
+            assert found == self.expected(everything, self.living(START), "newest")
+
     def expected(self, one: Subscription, living: dict[str, Kept], order: str) -> list[str]:
         ids = [id for id, kept in living.items() if evaluate(one.condition, kept.event)]
         ids.sort(key=lambda id: living[id].newness, reverse=True)
@@ -210,6 +222,6 @@ class SmallPartsMachine(StoreMachine):
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(QUICK, max_examples=40, stateful_step_count=20)
+TestStoreMachine.settings = settings(QUICK, max_examples=25, stateful_step_count=20)
 TestSmallPartsMachine = SmallPartsMachine.TestCase
-TestSmallPartsMachine.settings = settings(QUICK, max_examples=40, stateful_step_count=25)
+TestSmallPartsMachine.settings = settings(QUICK, max_examples=30, stateful_step_count=25)

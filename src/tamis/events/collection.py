@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.events.head import Head, HeadView
 from tamis.events.merging import Kept
-from tamis.events.moments import LONG_AGO, micros_or
+from tamis.events.moments import LONG_AGO, datetime_of, micros_or
 from tamis.events.part import Part
 from tamis.events.question import Question
 from tamis.events.segment import Segment
@@ -138,6 +138,23 @@ class Collection:
     def publish(self, clock: int) -> None:
         """Let readers see all that was changed."""
         self.state = State(self.state.version + 1, clock, self._segments, HeadView(self._head))
+
+    def stats(self) -> dict[str, Any]:
+        """What there is, and what it costs."""
+        state = self.state
+        return {
+            "n_events": len(self),
+            "n_head_events": len(self._head) - self._n_dead,
+            "n_segments": len(self._segments),
+            "n_dead": sum(segment.n_dead for segment in self._segments),
+            "n_rough": sum(segment.n_rough for segment in self._segments),
+            "segments": [
+                {"n_events": one.n_rows - one.n_dead, "memory": one.memory_bytes()}
+                for one in self._segments
+            ],
+            "memory": sum(segment.memory_bytes() for segment in self._segments),
+            "clock": None if state.clock == LONG_AGO else datetime_of(state.clock),
+        }
 
     # -- inside
 

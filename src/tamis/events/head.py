@@ -41,7 +41,9 @@ class Head:
         self.cells = Cells(
             low, high, np.arange(_COLUMNS, dtype=np.int32),
             np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64),
-            *_unbounded(_COLUMNS, n_leaves), np.full(n_leaves, NEVER), *_unbounded(_COLUMNS),
+            *_unbounded(_COLUMNS, n_leaves), np.full(n_leaves, NEVER),
+            np.zeros((_COLUMNS, n_leaves)), np.zeros((1, 1), np.uint8),
+            *_unbounded(_COLUMNS, 1), *_unbounded(_COLUMNS),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -97,12 +99,14 @@ class Head:
         empty = np.full((n_columns, n_rows), np.nan)
         n_leaves = len(cells.zone_until)
         zone_low, zone_high = _unbounded(2 * n_columns, n_leaves)
+        group_low, group_high = _unbounded(2 * n_columns, 1)
         least, most = _unbounded(2 * n_columns)
         self.cells = cells._replace(
             low=np.concatenate([cells.low, empty]),
             high=np.concatenate([cells.high, empty]),
             high_of=np.arange(2 * n_columns, dtype=np.int32),
-            zone_low=zone_low, zone_high=zone_high, least=least, most=most,
+            zone_low=zone_low, zone_high=zone_high, zone_scale=np.zeros_like(zone_low),
+            group_low=group_low, group_high=group_high, least=least, most=most,
         )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from tamis.errors import InvalidValue
 from tamis.index.columns import micros_of
@@ -10,6 +10,8 @@ from tamis.values import as_timestamp
 
 NEVER = 2**63 - 1  # until of an event that is valid for ever
 LONG_AGO = -(2**63)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def micros_or(moment: datetime | None, otherwise: int) -> int:
@@ -24,3 +26,8 @@ def micros_now(now: datetime | None) -> int:
     if not isinstance(now, datetime):
         raise InvalidValue(f"now is {now!r}; expected a datetime, or None for the clock")
     return micros_of(as_timestamp(now))
+
+
+def datetime_of(micros: int) -> datetime:
+    """The moment so many microseconds after 1970."""
+    return _EPOCH + timedelta(microseconds=micros)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tamis.errors import InvalidSubscription
+from tamis.errors import InvalidSubscription, InvalidValue
 from tamis.events.part import Part, Rows
 from tamis.model import Subscription
 from tamis.model.event import LOCATION
@@ -18,10 +18,14 @@ ORDERS = ("newest", "nearest")
 Found = Sequence[tuple[Part, Rows]]
 
 
+def check_limit(limit: object) -> None:
+    """Raise InvalidValue unless the limit is a whole number from 0."""
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        raise InvalidValue(f"limit {limit!r}; expected a whole number, 0 or more")
+
+
 def ranked(found: Found, subscription: Subscription, order: str, limit: int | None) -> list[str]:
     """The ids of what was found, the first ``limit`` of them."""
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise InvalidSubscription(f"limit {limit!r}; expected a whole number from 0, or None")
     if order == "nearest" and subscription.location is None:
         raise InvalidSubscription(
             f"subscription {subscription.id!r} has no location to be near to; give it one, or "

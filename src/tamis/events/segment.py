@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +11,17 @@ import pyarrow as pa
 
 from tamis.events.layout import Intervals
 from tamis.events.merging import Kept, merge
-from tamis.events.moments import NEVER
+from tamis.events.moments import NEVER, datetime_of
 from tamis.events.part import Part, Rows
 from tamis.events.table import HAS_PLACE, HAS_TIME, ROUGH, VALUE_LANES, EventTable
 from tamis.index.columns import LAT, LON
 from tamis.index.texts import Stored
-from tamis.kernels.event_scan import LEAF, Cells, fill_zones
+from tamis.kernels.event_scan import GROUP, LEAF, Cells, fill_codes, fill_zones
 from tamis.model import Event
 from tamis.model.event import LOCATION
 from tamis.values import Attributes, Point
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FEW = 200  # ids that are made sooner one by one
 
 
 class Segment(Part):
@@ -34,7 +33,8 @@ class Segment(Part):
         self.table, self.ids, self.texts, self.cells = table, ids, texts, cells
         self.n_rows, self.n_columns = len(table), len(table.names)
         self.moment, self.sequence, self.flags = table.moment, table.sequence, table.flags
-        self.has_rough = bool((table.flags & ROUGH).any())
+        self.n_rough = int(np.count_nonzero(table.flags & ROUGH))
+        self.has_rough = self.n_rough > 0
         self.n_dead = int(np.count_nonzero(cells.death))
         self.latest = int(cells.zone_until.max())  # when the last event expires
         self._columns = {name: column for column, name in enumerate(table.names)}
@@ -82,7 +82,11 @@ class Segment(Part):
 
     def ids_of(self, rows: Rows) -> list[str]:
         """The ids of rows."""
-        return self.ids.texts_of(rows)
+        if len(rows) > _FEW:
+            return self.ids.texts_of(rows)
+        starts, stops = self.ids.offsets[rows].tolist(), self.ids.offsets[rows + 1].tolist()
+        letters = self.ids.letters.data
+        return [str(letters[a:b], "utf-8") for a, b in zip(starts, stops, strict=True)]
 
     def event(self, row: int) -> Event:
         """The event of a row."""
@@ -95,8 +99,8 @@ class Segment(Part):
             self.ids.texts_of(np.array([row], np.int32))[0],
             attributes,
             table.blob(row),
-            _EPOCH + timedelta(microseconds=moment) if flags & HAS_TIME else None,
-            None if until == NEVER else _EPOCH + timedelta(microseconds=until),
+            datetime_of(moment) if flags & HAS_TIME else None,
+            None if until == NEVER else datetime_of(until),
             attributes[LOCATION][0] if flags & HAS_PLACE else None,  # type: ignore[arg-type]
         )
 
@@ -151,12 +155,19 @@ class _Ascending(Sequence[str]):
 def cells_of(table: EventTable, death: npt.NDArray[np.int64]) -> Cells:
     """The columns of a table with their zones."""
     n_columns, n_leaves = len(table.names), -(-len(table) // LEAF)
-    zone_low, zone_high = np.empty((n_columns, n_leaves)), np.empty((n_columns, n_leaves))
+    zone_low, zone_high, zone_scale = np.zeros((3, n_columns, n_leaves))
+    codes = np.zeros((n_columns, len(table)), np.uint8)
     for column in range(n_columns):
-        high = table.high_column(column)
-        fill_zones(table.low[column], high, zone_low[column], zone_high[column])
+        low, zones = table.low[column], (zone_low[column], zone_high[column])
+        fill_zones(low, table.high_column(column), *zones)
+        if table.high_of[column] < 0:
+            fill_codes(low, *zones, zone_scale[column], codes[column])
     latest = np.maximum.reduceat(table.until, np.arange(0, len(table), LEAF))
+    groups = np.arange(0, n_leaves, GROUP)
+    group_low = np.minimum.reduceat(zone_low, groups, axis=1)
+    group_high = np.maximum.reduceat(zone_high, groups, axis=1)
     return Cells(
-        table.low, table.high, table.high_of, table.until, death, zone_low, zone_high, latest,
-        zone_low.min(axis=1), zone_high.max(axis=1),
+        table.low, table.high, table.high_of, table.until, death,
+        zone_low, zone_high, latest, zone_scale, codes,
+        group_low, group_high, group_low.min(axis=1), group_high.max(axis=1),
     )  # fmt: skip

@@ -6,17 +6,25 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import DuplicateEvent, InvalidEvent, InvalidSubscription, UnknownEvent
+from tamis.errors import (
+    DuplicateEvent,
+    InvalidEvent,
+    InvalidSubscription,
+    InvalidValue,
+    UnknownEvent,
+)
+from tamis.events import files
 from tamis.events.arrow import NotPlain, table_of_arrow
 from tamis.events.collection import Collection, Place, State, places_of
 from tamis.events.moments import LONG_AGO, micros_now
 from tamis.events.question import Question
-from tamis.events.ranking import ORDERS, ranked
+from tamis.events.ranking import ORDERS, check_limit, ranked
 from tamis.events.table import EventTable
 from tamis.index.texts import Stored
 from tamis.kernels.event_scan import Moment
@@ -75,6 +83,7 @@ class EventStore:
 
     def expire(self, now: datetime | None = None, limit: int = 10_000) -> int:
         """Drop at most ``limit`` expired events; return how many."""
+        check_limit(limit)
         moment = micros_now(now)
         with self._lock:
             collection = self._collection
@@ -104,7 +113,9 @@ class EventStore:
     ) -> list[list[str]]:
         """``match`` for each of many, on the store as it is at one moment."""
         if order not in ORDERS:
-            raise InvalidSubscription(f"order {order!r}; expected one of {', '.join(ORDERS)}")
+            raise InvalidValue(f"order {order!r}; expected one of {', '.join(ORDERS)}")
+        if limit is not None:
+            check_limit(limit)
         state = self._collection.state
         moment = state.moment(micros_now(now))
         return [self._match(state, one, moment, order, limit) for one in subscriptions]
@@ -119,6 +130,35 @@ class EventStore:
 
     def __len__(self) -> int:
         return len(self._collection)
+
+    def stats(self) -> dict[str, Any]:
+        """What the store holds and costs.
+
+        >>> store = EventStore()
+        >>> store.insert(Event("e1", {"price": 3}))
+        >>> store.stats()["n_events"], store.stats()["n_head_events"]
+        (1, 1)
+        """
+        with self._lock:
+            return self._collection.stats()
+
+    # -- files
+
+    def save(self, path: str | Path) -> None:
+        """Write the store to a new directory."""
+        with self._lock:
+            collection = self._collection
+            collection.seal(collection.state.clock)
+            collection.publish(collection.state.clock)
+            state = collection.state
+        files.write(Path(path), state.segments, state.version, state.clock)
+
+    @classmethod
+    def open(cls, path: str | Path) -> EventStore:
+        """Open a store that was saved; its arrays are memory-mapped."""
+        store = cls()
+        store._collection = Collection(*files.read(Path(path)))
+        return store
 
     # -- inside
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.events.lanes import Name, encode
-from tamis.events.moments import NEVER, micros_or
-from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, TEXT, TIME
+from tamis.events.moments import NEVER, datetime_of, micros_or
+from tamis.index.columns import BOOLEAN, LON, NUMBER, TEXT, TIME
 from tamis.model import Event
 
 Floats = npt.NDArray[np.float64]
@@ -26,8 +25,6 @@ HAS_TIME = 2  # it has a time of its own, not only one of arrival
 HAS_PLACE = 4  # its location is a field, and so an attribute too
 
 NONE_WHOLE, ALL_WHOLE = -2, -1
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -77,7 +74,7 @@ class EventTable:
         if lane == BOOLEAN:
             return number == 1.0
         if lane == TIME:
-            return _EPOCH + timedelta(microseconds=int(number))
+            return datetime_of(int(number))
         at = self.whole_of[column]
         is_whole = at == ALL_WHOLE or (at >= 0 and bool(self.whole[at, row]))
         return int(number) if is_whole else number
@@ -158,4 +155,3 @@ def _wholes(
 
 
 VALUE_LANES = (TEXT, BOOLEAN, TIME, NUMBER, LON)  # a text also stands in lanes after its own
-POINT_LANES = (LON, LAT)

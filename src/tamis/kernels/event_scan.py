@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, kernel
+from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.tests import judge
 
 LEAF = 256
+GROUP = 32  # leaves
+MISSING = 255  # the code of a row without a value
 
 
 class Cells(NamedTuple):
-    """N events, column by column, in leaves of LEAF neighbours.
+    """N events, column by column, in leaves of LEAF neighbours and groups of GROUP leaves.
 
     Of an event that holds more than single numbers a column says the interval from ``low`` to
     ``high``; NaN where an event has no value. ``zone_low`` to ``zone_high`` holds every value of
@@ -28,6 +30,10 @@ class Cells(NamedTuple):
     zone_low: Array  # f8[C, L]
     zone_high: Array  # f8[C, L]
     zone_until: Array  # i8[L], the latest of a leaf
+    zone_scale: Array  # f8[C, L], codes a unit of the column; 0 where there are no codes
+    codes: Array  # u1[C, N], in which of 255 cells of its zone a value lies, or MISSING
+    group_low: Array  # f8[C, G], as the zones, of GROUP leaves
+    group_high: Array  # f8[C, G]
     least: Array  # f8[C], of the whole column
     most: Array  # f8[C]
 
@@ -65,58 +71,124 @@ def _by_share(cells, wanted):
     return order
 
 
+@inlined
+def _meets(zone_low, zone_high, zone, wanted, order):
+    """Whether a zone meets all intervals."""
+    for k in order:
+        column = wanted.column[k]
+        if wanted.low[k] > zone_high[column, zone] or zone_low[column, zone] > wanted.high[k]:
+            return False
+    return True
+
+
 @kernel
 def _find_leaves(cells, n_rows, wanted, order, now, leaves):
     """Write the leaves whose zones meet all intervals to ``leaves``; return how many."""
-    n_left = 0
-    for leaf in range((n_rows + LEAF - 1) // LEAF):
-        leaves[n_left] = leaf
-        n_left += cells.zone_until[leaf] > now
+    n_found, n_leaves = 0, (n_rows + LEAF - 1) // LEAF
+    for group in range((n_leaves + GROUP - 1) // GROUP):
+        if not _meets(cells.group_low, cells.group_high, group, wanted, order):
+            continue
+        for leaf in range(group * GROUP, min(n_leaves, (group + 1) * GROUP)):
+            if _meets(cells.zone_low, cells.zone_high, leaf, wanted, order):
+                leaves[n_found] = leaf
+                n_found += cells.zone_until[leaf] > now
+    return n_found
+
+
+@inlined
+def _code_of(value, low, scale):
+    """Which of 255 cells from ``low`` on holds a value (not NaN); never decreases with it."""
+    return np.uint8(min(max((value - low) * scale, 0.0), MISSING - 1.0))
+
+
+@kernel
+def _mark_codes(codes, first, last, marks):
+    """Unmark the rows whose code is not from first to last (u1)."""
+    width = np.uint8(last - first)
+    for i in range(codes.size):
+        marks[i] &= np.uint8(codes[i] - first) <= width
+
+
+@kernel
+def _mark_values(lows, highs, low, high, marks):
+    """Unmark the rows whose values do not meet an interval."""
+    for i in range(lows.size):
+        marks[i] &= (low <= highs[i]) & (lows[i] <= high)
+
+
+@kernel
+def _mark_leaf(cells, leaf, n_rows, wanted, order, marks):
+    """Mark the rows of a leaf that may meet all intervals; whether there are some."""
+    first = leaf * LEAF
+    for i in range(LEAF):
+        marks[i] = i < n_rows
+    words = marks.view(np.uint64)
     for k in order:
-        zone_low, zone_high = cells.zone_low[wanted.column[k]], cells.zone_high[wanted.column[k]]
-        low, high = wanted.low[k], wanted.high[k]
-        n_before, n_left = n_left, 0
-        for i in range(n_before):
-            leaf = leaves[i]
-            leaves[n_left] = leaf
-            n_left += (low <= zone_high[leaf]) & (zone_low[leaf] <= high)
-    return n_left
+        column = wanted.column[k]
+        scale = cells.zone_scale[column, leaf]
+        if scale > 0:
+            zone_low = cells.zone_low[column, leaf]
+            least = _code_of(wanted.low[k], zone_low, scale)
+            most = _code_of(wanted.high[k], zone_low, scale)
+            _mark_codes(cells.codes[column, first : first + n_rows], least, most, marks)
+        else:
+            lows, highs = cells.low[column, first : first + n_rows], cells.high
+            high_of = cells.high_of[column]
+            highs = lows if high_of < 0 else cells.high[high_of, first : first + n_rows]
+            _mark_values(lows, highs, wanted.low[k], wanted.high[k], marks)
+        is_any = np.uint64(0)
+        for word in words:
+            is_any |= word
+        if is_any == 0:
+            return False
+    return True
+
+
+@kernel
+def _keep_exact(cells, wanted, order, out, first, n_out):
+    """Keep the rows of out[first:n_out] that meet all intervals; the new length."""
+    for k in order:
+        column = wanted.column[k]
+        low, high, high_of = wanted.low[k], wanted.high[k], cells.high_of[column]
+        n_before, n_out = n_out, first
+        for at in range(first, n_before):
+            row = out[at]
+            lowest = cells.low[column, row]
+            highest = lowest if high_of < 0 else cells.high[high_of, row]
+            out[n_out] = row
+            n_out += (low <= highest) & (lowest <= high)
+    return n_out
 
 
 @kernel
 def find_rows(cells, n_rows, wanted, moment, leaves, out):
     """Write the rows of the events that are there and meet all intervals; return how many.
 
-    ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending. Of a leaf the narrowest
-    interval is looked at for all rows, the next for those that are left, and so on; whether one
-    holds cannot be foretold, so nothing branches on it. O(leaves + rows of those that are left).
+    ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending. Leaves are chosen by their
+    zones, rows by their codes, and what is left by the values themselves. Whether a row passes
+    cannot be foretold, so nothing branches on it. O(leaves + rows of those that are left).
     """
     order = _by_share(cells, wanted)
     n_leaves = _find_leaves(cells, n_rows, wanted, order, moment.now, leaves)
+    marks = np.empty(LEAF, np.uint8)
+    words = marks.view(np.uint64)
     n_out = 0
     for i in range(n_leaves):
         first = leaves[i] * LEAF
-        last = min(n_rows, first + LEAF)
-        n_left = n_out + last - first
-        for row in range(first, last):
-            out[n_out + row - first] = row
-        for k in order:
-            column = wanted.column[k]
-            lows = cells.low[column]
-            highs = lows if cells.high_of[column] < 0 else cells.high[cells.high_of[column]]
-            low, high = wanted.low[k], wanted.high[k]
-            n_before, n_left = n_left, n_out
-            for at in range(n_out, n_before):
-                row = out[at]
-                out[n_left] = row
-                n_left += (low <= highs[row]) & (lows[row] <= high)
-        n_before, n_left = n_left, n_out
-        for at in range(n_out, n_before):
+        if not _mark_leaf(cells, leaves[i], min(n_rows - first, LEAF), wanted, order, marks):
+            continue
+        n_found = n_out
+        for w in range(words.size):
+            if words[w]:
+                for at in range(8 * w, 8 * w + 8):
+                    out[n_found] = first + at
+                    n_found += marks[at]
+        n_found = _keep_exact(cells, wanted, order, out, n_out, n_found)
+        for at in range(n_out, n_found):
             row = out[at]
             death = cells.death[row]
-            out[n_left] = row
-            n_left += (cells.until[row] > moment.now) & ((death == 0) | (death > moment.version))
-        n_out = n_left
+            out[n_out] = row
+            n_out += (cells.until[row] > moment.now) & ((death == 0) | (death > moment.version))
     return n_out
 
 
@@ -139,3 +211,22 @@ def fill_zones(low, high, zone_low, zone_high):
             least = low[row] if low[row] < least else least
             most = high[row] if high[row] > most else most
         zone_low[leaf], zone_high[leaf] = least, most
+
+
+@kernel
+def fill_codes(values, zone_low, zone_high, zone_scale, codes):
+    """Write the codes of a column of single numbers, and their scale in each leaf. O(N).
+
+    ``values``: f8[N]; ``codes``: u1[N]; the others: f8[L].
+    """
+    for leaf in range(zone_low.size):
+        scale = 255.0 / (zone_high[leaf] - zone_low[leaf])
+        if zone_high[leaf] <= zone_low[leaf] or scale == np.inf:
+            scale = 1.0
+        elif not scale > 0 or zone_high[leaf] - zone_low[leaf] == np.inf:
+            zone_scale[leaf] = 0.0
+            continue
+        zone_scale[leaf] = scale
+        for row in range(leaf * LEAF, min(values.size, (leaf + 1) * LEAF)):
+            value = values[row]
+            codes[row] = MISSING if value != value else _code_of(value, zone_low[leaf], scale)
