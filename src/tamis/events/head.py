@@ -42,7 +42,7 @@ class Head:
             low, high, np.arange(_COLUMNS, dtype=np.int32),
             np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64),
             *_unbounded(_COLUMNS, n_leaves), np.full(n_leaves, NEVER),
-            np.zeros((_COLUMNS, n_leaves)), np.zeros((1, 1), np.uint8),
+            np.zeros((0, 0, LEAF), np.uint8),
             *_unbounded(_COLUMNS, 1), *_unbounded(_COLUMNS),
         )  # fmt: skip
 
@@ -105,7 +105,7 @@ class Head:
             low=np.concatenate([cells.low, empty]),
             high=np.concatenate([cells.high, empty]),
             high_of=np.arange(2 * n_columns, dtype=np.int32),
-            zone_low=zone_low, zone_high=zone_high, zone_scale=np.zeros_like(zone_low),
+            zone_low=zone_low, zone_high=zone_high,
             group_low=group_low, group_high=group_high, least=least, most=most,
         )  # fmt: skip
 

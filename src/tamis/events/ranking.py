@@ -35,14 +35,13 @@ def ranked(found: Found, subscription: Subscription, order: str, limit: int | No
     if not some:
         return []
     keys = [
-        -np.concatenate([part.sequence[rows] for part, rows in some]),
-        -np.concatenate([part.moment[rows] for part, rows in some]),
+        np.concatenate([part.sequence[rows] for part, rows in some]),
+        np.concatenate([part.moment[rows] for part, rows in some]),
     ]
     if order == "nearest":
         assert subscription.location is not None
-        keys.append(_distances(some, subscription.location))
-    chosen = np.lexsort(keys)[:limit]
-    return _ids(some, chosen)
+        keys.append(-_distances(some, subscription.location))
+    return _ids(some, np.lexsort(keys)[::-1][:limit])
 
 
 def _distances(found: Found, center: Point) -> npt.NDArray[np.float64]:

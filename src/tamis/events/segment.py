@@ -21,7 +21,7 @@ from tamis.model import Event
 from tamis.model.event import LOCATION
 from tamis.values import Attributes, Point
 
-_FEW = 200  # ids that are made sooner one by one
+_FEW = 16  # ids that are made sooner one by one
 
 
 class Segment(Part):
@@ -155,19 +155,19 @@ class _Ascending(Sequence[str]):
 def cells_of(table: EventTable, death: npt.NDArray[np.int64]) -> Cells:
     """The columns of a table with their zones."""
     n_columns, n_leaves = len(table.names), -(-len(table) // LEAF)
-    zone_low, zone_high, zone_scale = np.zeros((3, n_columns, n_leaves))
-    codes = np.zeros((n_columns, len(table)), np.uint8)
+    zone_low, zone_high = np.zeros((2, n_columns, n_leaves))
+    codes = np.zeros((n_leaves, n_columns, LEAF), np.uint8)
     for column in range(n_columns):
         low, zones = table.low[column], (zone_low[column], zone_high[column])
         fill_zones(low, table.high_column(column), *zones)
         if table.high_of[column] < 0:
-            fill_codes(low, *zones, zone_scale[column], codes[column])
+            fill_codes(low, *zones, column, codes)
     latest = np.maximum.reduceat(table.until, np.arange(0, len(table), LEAF))
     groups = np.arange(0, n_leaves, GROUP)
     group_low = np.minimum.reduceat(zone_low, groups, axis=1)
     group_high = np.maximum.reduceat(zone_high, groups, axis=1)
     return Cells(
         table.low, table.high, table.high_of, table.until, death,
-        zone_low, zone_high, latest, zone_scale, codes,
+        zone_low, zone_high, latest, codes,
         group_low, group_high, group_low.min(axis=1), group_high.max(axis=1),
     )  # fmt: skip

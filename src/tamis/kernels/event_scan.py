@@ -19,7 +19,8 @@ class Cells(NamedTuple):
 
     Of an event that holds more than single numbers a column says the interval from ``low`` to
     ``high``; NaN where an event has no value. ``zone_low`` to ``zone_high`` holds every value of
-    a column in a leaf, and is empty (inf to -inf) where there is none.
+    a column in a leaf, and is empty (inf to -inf) where there is none. There are codes only of
+    columns that ``low`` says it all of; the head has none (L = 0).
     """
 
     low: Array  # f8[C, N]
@@ -30,8 +31,7 @@ class Cells(NamedTuple):
     zone_low: Array  # f8[C, L]
     zone_high: Array  # f8[C, L]
     zone_until: Array  # i8[L], the latest of a leaf
-    zone_scale: Array  # f8[C, L], codes a unit of the column; 0 where there are no codes
-    codes: Array  # u1[C, N], in which of 255 cells of its zone a value lies, or MISSING
+    codes: Array  # u1[L, C, LEAF], in which of 255 cells of its zone a value lies, or MISSING
     group_low: Array  # f8[C, G], as the zones, of GROUP leaves
     group_high: Array  # f8[C, G]
     least: Array  # f8[C], of the whole column
@@ -96,6 +96,14 @@ def _find_leaves(cells, n_rows, wanted, order, now, leaves):
 
 
 @inlined
+def _scale_of(low, high):
+    """How many codes a unit of the column takes in a zone; 0 if there are no codes."""
+    width = high - low
+    scale = 255.0 / width if width > 0 else 1.0
+    return (scale if scale < np.inf else 1.0) if width < np.inf else 0.0
+
+
+@inlined
 def _code_of(value, low, scale):
     """Which of 255 cells from ``low`` on holds a value (not NaN); never decreases with it."""
     return np.uint8(min(max((value - low) * scale, 0.0), MISSING - 1.0))
@@ -103,10 +111,10 @@ def _code_of(value, low, scale):
 
 @kernel
 def _mark_codes(codes, first, last, marks):
-    """Unmark the rows whose code is not from first to last (u1)."""
+    """Unmark the rows of a leaf whose code is not from first to last (u1)."""
     width = np.uint8(last - first)
-    for i in range(codes.size):
-        marks[i] &= np.uint8(codes[i] - first) <= width
+    for i in range(LEAF):
+        marks[i] &= np.uint8(np.uint8(codes[i] - first) <= width)
 
 
 @kernel
@@ -119,21 +127,22 @@ def _mark_values(lows, highs, low, high, marks):
 @kernel
 def _mark_leaf(cells, leaf, n_rows, wanted, order, marks):
     """Mark the rows of a leaf that may meet all intervals; whether there are some."""
-    first = leaf * LEAF
+    first, has_codes = leaf * LEAF, cells.codes.shape[0] > 0
     for i in range(LEAF):
         marks[i] = i < n_rows
     words = marks.view(np.uint64)
     for k in order:
         column = wanted.column[k]
-        scale = cells.zone_scale[column, leaf]
+        high_of = cells.high_of[column]
+        zone_low, scale = cells.zone_low[column, leaf], 0.0
+        if has_codes and high_of < 0:
+            scale = _scale_of(zone_low, cells.zone_high[column, leaf])
         if scale > 0:
-            zone_low = cells.zone_low[column, leaf]
             least = _code_of(wanted.low[k], zone_low, scale)
             most = _code_of(wanted.high[k], zone_low, scale)
-            _mark_codes(cells.codes[column, first : first + n_rows], least, most, marks)
+            _mark_codes(cells.codes[leaf, column], least, most, marks)
         else:
-            lows, highs = cells.low[column, first : first + n_rows], cells.high
-            high_of = cells.high_of[column]
+            lows = cells.low[column, first : first + n_rows]
             highs = lows if high_of < 0 else cells.high[high_of, first : first + n_rows]
             _mark_values(lows, highs, wanted.low[k], wanted.high[k], marks)
         is_any = np.uint64(0)
@@ -214,19 +223,17 @@ def fill_zones(low, high, zone_low, zone_high):
 
 
 @kernel
-def fill_codes(values, zone_low, zone_high, zone_scale, codes):
-    """Write the codes of a column of single numbers, and their scale in each leaf. O(N).
+def fill_codes(values, zone_low, zone_high, column, codes):
+    """Write the codes of one column of single numbers. O(N).
 
-    ``values``: f8[N]; ``codes``: u1[N]; the others: f8[L].
+    ``values``: f8[N]; ``zone_low``, ``zone_high``: f8[L]; ``codes``: u1[L, C, LEAF].
     """
     for leaf in range(zone_low.size):
-        scale = 255.0 / (zone_high[leaf] - zone_low[leaf])
-        if zone_high[leaf] <= zone_low[leaf] or scale == np.inf:
-            scale = 1.0
-        elif not scale > 0 or zone_high[leaf] - zone_low[leaf] == np.inf:
-            zone_scale[leaf] = 0.0
+        scale = _scale_of(zone_low[leaf], zone_high[leaf])
+        if scale == 0:
             continue
-        zone_scale[leaf] = scale
-        for row in range(leaf * LEAF, min(values.size, (leaf + 1) * LEAF)):
+        first = leaf * LEAF
+        for row in range(first, min(values.size, first + LEAF)):
             value = values[row]
-            codes[row] = MISSING if value != value else _code_of(value, zone_low[leaf], scale)
+            code = MISSING if value != value else _code_of(value, zone_low[leaf], scale)
+            codes[leaf, column, row - first] = code
