@@ -23,7 +23,7 @@ from tamis.errors import (
 )
 from tamis.events import EventStore
 from tamis.events.arrow import NotPlain, table_of_arrow
-from tamis.events.collection import MERGE_RATIO, n_to_merge
+from tamis.events.collection import MIN_MERGED, n_to_merge
 from tamis.events.layout import order_of
 from tamis.index.columns import LAT, LON, NUMBER, TEXT
 from tamis.kernels.event_scan import GROUP, LEAF
@@ -176,7 +176,7 @@ def test_merging_drops_what_has_expired() -> None:
         made = [Event(f"{round}.{i}", {"x": i}, until=until) for i in range(1_500)]
         store.insert_many(made, now)
         assert len(store.match(everything(), now)) == 1_500
-    assert store.stats()["n_segments"] <= MERGE_RATIO
+    assert store.stats()["n_segments"] <= MIN_MERGED
     assert len(store) < 10_000
 
 
@@ -406,6 +406,7 @@ def test_merging_takes_the_newest_of_like_size() -> None:
     assert n_to_merge([]) == n_to_merge([5]) == n_to_merge([1, 1, 1]) == 0
     assert n_to_merge([1000, 10, 10, 10, 10]) == 4
     assert n_to_merge([30, 10, 10, 10]) == 4
+    assert n_to_merge([50, 40, 10, 10, 10, 10]) == 6
     assert n_to_merge([2**20, 2**20, 2**20, 2**20]) == 0
 
 

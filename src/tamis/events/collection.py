@@ -27,7 +27,7 @@ from tamis.kernels.texts import find_texts
 from tamis.model import Event
 
 HEAD_EVENTS = 2048
-MERGE_RATIO = 4
+MIN_MERGED = 4  # segments
 MAX_ROWS = 2**20  # of a segment that merging makes, so that it ends soon
 _N_ASKED = 64  # questions that the layout of a new segment follows
 
@@ -178,18 +178,19 @@ class Collection:
 def n_to_merge(sizes: Sequence[int]) -> int:
     """How many of the newest segments are to become one, from the sizes of all.
 
-    Each is at most MERGE_RATIO times as large as the newer ones together.
+    None is larger than the newer ones together, so an event moves only into a segment of at
+    least twice the size: it is written anew a few times, and there are few segments.
 
     >>> n_to_merge([100, 2, 2, 2, 2]), n_to_merge([100, 2, 2, 2])
     (4, 0)
     """
     n_chosen = n_rows = 0
     for size in reversed(sizes):
-        if n_chosen and (size > MERGE_RATIO * n_rows or n_rows + size > MAX_ROWS):
+        if n_chosen and (size > n_rows or n_rows + size > MAX_ROWS):
             break
         n_chosen += 1
         n_rows += size
-    return n_chosen if n_chosen >= MERGE_RATIO else 0
+    return n_chosen if n_chosen >= MIN_MERGED else 0
 
 
 def places_of(state: State, ids: Stored) -> list[Place]:

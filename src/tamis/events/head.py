@@ -53,13 +53,14 @@ class Head:
         """Add an event that arrives at this moment."""
         row = len(self.events)
         spans, is_plain = encode(event.attributes, self._code_of)
-        columns = [self._column_of(span.name) for span in spans]
+        columns = [self._column_of(name) for name, _, _ in spans]
         cells = self.cells
-        for column, span in zip(columns, spans, strict=True):
-            # Codes have no order yet: of several texts nothing is known.
-            is_open = span.name[1] == TEXT and span.low != span.high
-            cells.low[column, row] = -math.inf if is_open else span.low
-            cells.high[column, row] = math.inf if is_open else span.high
+        lows, highs = cells.low, cells.high
+        for column, (name, low, high) in zip(columns, spans, strict=True):
+            if low != high and name[1] == TEXT:  # codes have no order yet
+                low, high = -math.inf, math.inf
+            lows[column, row] = low
+            highs[column, row] = high
         cells.until[row] = micros_or(event.until, NEVER)
         self.moment[row] = micros_or(event.time, arrival)
         self.sequence[row] = sequence

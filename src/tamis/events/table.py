@@ -96,16 +96,17 @@ def table_of_events(
     texts = _texts_of(events)
     codes = {name: {text: i for i, text in enumerate(held)} for name, held in texts.items()}
     encoded = [encode(event.attributes, lambda name, text: codes[name][text]) for event in events]
-    names = tuple(dict.fromkeys(span.name for spans, _ in encoded for span in spans))
+    held = [span for spans, _ in encoded for span in spans]
+    names = tuple(dict.fromkeys([name for name, _, _ in held]))
     column_of = {name: column for column, name in enumerate(names)}
     low = np.full((len(names), len(events)), np.nan)
     high = low.copy()
     is_whole = np.zeros(low.shape, np.bool_)
-    for row, (spans, _) in enumerate(encoded):
-        for span in spans:
-            column = column_of[span.name]
-            low[column, row], high[column, row] = span.low, span.high
-            is_whole[column, row] = type(span.low) is int and span.name[1] == NUMBER
+    rows = np.repeat(np.arange(len(events)), [len(spans) for spans, _ in encoded])
+    columns = [column_of[name] for name, _, _ in held]
+    low[columns, rows] = [one for _, one, _ in held]
+    high[columns, rows] = [one for _, _, one in held]
+    is_whole[columns, rows] = [type(one) is int and name[1] == NUMBER for name, one, _ in held]
     flags = [flags_of(event, one[1]) for event, one in zip(events, encoded, strict=True)]
     blobs = [
         json.dumps(event.to_json(), ensure_ascii=False).encode() if flag & ROUGH else event.payload

@@ -60,9 +60,10 @@ def _by_share(cells, wanted):
     order, shares = np.empty(n, np.int64), np.empty(n)
     for k in range(n):
         column = wanted.column[k]
-        width = cells.most[column] - cells.least[column]
-        share = min(wanted.high[k], cells.most[column]) - max(wanted.low[k], cells.least[column])
-        share = share / width if 0 < width < np.inf else 1.0
+        least, most = cells.least[column], cells.most[column]
+        share = 1.0
+        if -np.inf < least < most < np.inf:
+            share = (min(wanted.high[k], most) - max(wanted.low[k], least)) / (most - least)
         i = k
         while i > 0 and shares[i - 1] > share:
             shares[i], order[i] = shares[i - 1], order[i - 1]
@@ -98,9 +99,10 @@ def _find_leaves(cells, n_rows, wanted, order, now, leaves):
 @inlined
 def _scale_of(low, high):
     """How many codes a unit of the column takes in a zone; 0 if there are no codes."""
-    width = high - low
-    scale = 255.0 / width if width > 0 else 1.0
-    return (scale if scale < np.inf else 1.0) if width < np.inf else 0.0
+    if not (-np.inf < low and high < np.inf and high - low < np.inf):
+        return 0.0
+    scale = 255.0 / (high - low) if high > low else 1.0
+    return scale if scale < np.inf else 1.0
 
 
 @inlined
@@ -191,7 +193,7 @@ def find_rows(cells, n_rows, wanted, moment, leaves, out):
             if words[w]:
                 for at in range(8 * w, 8 * w + 8):
                     out[n_found] = first + at
-                    n_found += marks[at]
+                    n_found += np.int64(marks[at])
         n_found = _keep_exact(cells, wanted, order, out, n_out, n_found)
         for at in range(n_out, n_found):
             row = out[at]
