@@ -23,6 +23,7 @@ Intervals = dict[Name, tuple[float, float]]  # what one question asks
 MAX_COLUMNS = 4
 _N_SAMPLED = 1_000
 _LANES = (NUMBER, TIME, LON, LAT)
+_N_FREE = 64  # leaves that take as long as all the rest of a question
 _NARROW = 0.01  # the share of a column that a question is taken to ask where none was asked
 
 
@@ -77,13 +78,15 @@ def _shares(
 def _splits(n_leaves: int, shares: Floats) -> npt.NDArray[np.int64]:
     """How often each column is halved (0 for not at all), so that questions meet few leaves.
 
-    A question that leaves a share w of a column meets about w + 1/n of its n slabs.
+    A question that leaves a share w of a column meets about w + 1/n of its n slabs. The mean of
+    logarithms: a narrow question that takes half the time is worth as much as a broad one.
     """
     halvings = np.zeros(shares.shape[1], np.int64)
     for _ in range(math.ceil(math.log2(n_leaves))):
         met = np.minimum(1.0, shares + 0.5**halvings)
         better = np.minimum(1.0, shares + 0.5 ** (halvings + 1))
-        cost = (met.prod(axis=1)[:, None] / met * better).mean(axis=0)
+        n_met = n_leaves * met.prod(axis=1)[:, None] / met * better
+        cost = np.log(_N_FREE + n_met).mean(axis=0)
         halvings[np.argmin(cost)] += 1
     return halvings
 

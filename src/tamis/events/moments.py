@@ -25,7 +25,7 @@ def micros_now(now: datetime | None) -> int:
         return micros_of(datetime.now(UTC))
     if not isinstance(now, datetime):
         raise InvalidValue(f"now is {now!r}; expected a datetime, or None for the clock")
-    return micros_of(as_timestamp(now))
+    return micros_of(now if now.tzinfo is UTC else as_timestamp(now))
 
 
 def datetime_of(micros: int) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +35,18 @@ def ranked(found: Found, subscription: Subscription, order: str, limit: int | No
     some = [(part, rows) for part, rows in found if len(rows)]
     if not some:
         return []
-    keys = [
-        np.concatenate([part.sequence[rows] for part, rows in some]),
-        np.concatenate([part.moment[rows] for part, rows in some]),
+    keys: list[npt.NDArray[Any]] = [
+        _joined([part.sequence[rows] for part, rows in some]),
+        _joined([part.moment[rows] for part, rows in some]),
     ]
     if order == "nearest":
         assert subscription.location is not None
         keys.append(-_distances(some, subscription.location))
     return _ids(some, np.lexsort(keys)[::-1][:limit])
+
+
+def _joined(arrays: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _distances(found: Found, center: Point) -> npt.NDArray[np.float64]:
