@@ -14,7 +14,8 @@ from tamis.events.table import ROUGH
 from tamis.kernels.event_scan import LEAF, Cells, Moment, find_rows, judge_rows
 from tamis.kernels.tests import ACCEPTED, UNDECIDED, Tests
 from tamis.model import Event
-from tamis.values import Attributes
+from tamis.model.event import LOCATION
+from tamis.values import Attributes, Value
 
 Rows = npt.NDArray[np.int32]
 
@@ -64,6 +65,11 @@ class Part(ABC):
     def attributes(self, row: int, names: Collection[str]) -> Attributes:
         """What an event holds of some attributes, perhaps with others."""
 
+    def places(self, rows: Rows) -> list[tuple[Value, ...]]:
+        """What each of some events holds as its location."""
+        named = (LOCATION,)
+        return [self.attributes(row, named).get(LOCATION, ()) for row in rows.tolist()]
+
     def is_alive(self, row: int, version: int) -> bool:
         """Whether an event was not deleted by that version."""
         death = int(self.cells.death[row])
@@ -93,7 +99,7 @@ class Part(ABC):
             return rows
         verdicts = np.full(len(rows), ACCEPTED, np.uint8)
         if clause.tests is not None:
-            self._judge(rows, clause.tests, clause.presences, verdicts)
+            self._judge(rows, clause.tests, clause, verdicts)
         verdicts[(self.flags[rows] & ROUGH) > 0] = UNDECIDED
         is_accepted = verdicts == ACCEPTED
         for i in np.flatnonzero(verdicts == UNDECIDED).tolist():
@@ -106,16 +112,17 @@ class Part(ABC):
         self,
         rows: Rows,
         tests: Tests,
-        presences: tuple[tuple[int, ...], ...],
+        clause: Clause,
         verdicts: npt.NDArray[np.uint8],
     ) -> None:
         """Write what the tests say of each event, taken as one that the columns say all of."""
         n_columns = self.n_columns
         for first in range(0, len(rows), _JUDGED_AT_ONCE):
             some = rows[first : first + _JUDGED_AT_ONCE]
-            vectors = np.full((len(some), n_columns + 1 + len(presences)), np.nan)
-            vectors[:, :n_columns] = self.cells.low[:n_columns, some].T
-            for i, columns in enumerate(presences):
+            vectors = np.full((len(some), n_columns + 1 + len(clause.presences)), np.nan)
+            for column in clause.tested:
+                vectors[:, column] = self.cells.low[column, some]
+            for i, columns in enumerate(clause.presences):
                 is_present = ~np.isnan(vectors[:, list(columns)]).all(axis=1)
                 vectors[is_present, n_columns + 1 + i] = 0.0
             judge_rows(tests, vectors, verdicts[first : first + _JUDGED_AT_ONCE])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate, chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,10 +14,9 @@ from tamis.events.layout import Intervals
 from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME, Columns
 from tamis.index.ranges import ranges_of
 from tamis.index.revision import Check, check_of
-from tamis.index.slot_table import tests_of
 from tamis.index.slots import ANY, Slot, slots_of
 from tamis.kernels.event_scan import Wanted
-from tamis.kernels.tests import IS_MISSING, NEGATED, Tests
+from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
 from tamis.language import Conjunction, Filter, normal_form
 from tamis.language.tree import Not, Predicate
 
@@ -42,8 +42,9 @@ class Clause(NamedTuple):
     """One of the ways to satisfy a question: intervals, and tests for what they cannot say."""
 
     wanted: Wanted
-    tests: Tests | None
-    presences: tuple[tuple[int, ...], ...]  # columns of which one must hold something
+    tests: Tests | None = None
+    tested: tuple[int, ...] = ()  # the columns that the tests read
+    presences: tuple[tuple[int, ...], ...] = ()  # of attributes that may be missing, their columns
 
 
 class Question:
@@ -79,7 +80,7 @@ class Question:
         if -1 in columns:
             return []
         wanted = Wanted(np.array(columns, np.int64), np.array(lows), np.array(highs))
-        return [Clause(wanted, None, ())]
+        return [Clause(wanted)]
 
     @cached_property
     def intervals(self) -> list[Intervals]:
@@ -145,11 +146,17 @@ class _Asked(Columns):
             self._test(made, *test)
         held = made.constraints
         sides = np.array(list(held.values())).reshape(-1, 2)
-        return Clause(
-            Wanted(np.array(list(held), np.int64), sides[:, 0].copy(), sides[:, 1].copy()),
-            tests_of([made]) if made.tests else None,
-            tuple(tuple(self._lanes_of_presence(name)) for name in self._presences),
-        )
+        wanted = Wanted(np.array(list(held), np.int64), sides[:, 0].copy(), sides[:, 1].copy())
+        if not made.tests:
+            return Clause(wanted)
+        presences = tuple(tuple(self._lanes_of_presence(name)) for name in self._presences)
+        tested = {column for columns in presences for column in columns}
+        for operation, column, number, _ in made.tests:
+            tested.add(column)
+            if operation & ~NEGATED >= IS_NEAR:  # its list begins with the latitude's column
+                tested.add(int(made.lists[int(number)][0]))
+        real = tuple(column for column in tested if column < self._nobody)
+        return Clause(wanted, _tests_of(made), real, presences)
 
     def _constrain(self, made: Slot, column: int, low: float, high: float) -> bool:
         """Add a constraint; False if no event can meet it.
@@ -195,3 +202,18 @@ class _Asked(Columns):
         lanes = (NUMBER, TIME, TEXT, BOOLEAN, LON, PRESENT)
         columns = [self._part.column_of((attribute, lane)) for lane in lanes]
         return [column for column in columns if column >= 0]
+
+
+def _tests_of(slot: Slot) -> Tests:
+    """The tests of one slot as arrays."""
+    operations, columns, lows, highs = zip(*slot.tests, strict=True)
+    starts = accumulate(map(len, slot.lists), initial=0)
+    return Tests(
+        np.array([0, len(slot.tests)], np.int32),
+        np.array(operations, np.uint8),
+        np.array(columns, np.int32),
+        np.array(lows, np.float64),
+        np.array(highs, np.float64),
+        np.array(list(starts), np.int64),
+        np.array(list(chain.from_iterable(slot.lists)), np.float64),
+    )

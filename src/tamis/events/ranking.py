@@ -11,7 +11,6 @@ import numpy.typing as npt
 from tamis.errors import InvalidSubscription, InvalidValue
 from tamis.events.part import Part, Rows
 from tamis.model import Subscription
-from tamis.model.event import LOCATION
 from tamis.values import Point, distance_m
 
 ORDERS = ("newest", "nearest")
@@ -53,13 +52,9 @@ def _distances(found: Found, center: Point) -> npt.NDArray[np.float64]:
     """How far the nearest place of each event is; a subscription with a location asks for one."""
     return np.array(
         [
-            min(
-                distance_m(center, one)
-                for one in part.attributes(row, (LOCATION,))[LOCATION]
-                if isinstance(one, Point) and one.is_place
-            )
+            min(distance_m(center, one) for one in held if isinstance(one, Point) and one.is_place)
             for part, rows in found
-            for row in rows.tolist()
+            for held in part.places(rows)
         ]
     )
 

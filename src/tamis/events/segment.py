@@ -19,7 +19,7 @@ from tamis.index.texts import Stored
 from tamis.kernels.event_scan import GROUP, LEAF, Cells, fill_codes, fill_zones
 from tamis.model import Event
 from tamis.model.event import LOCATION
-from tamis.values import Attributes, Point
+from tamis.values import Attributes, Point, Value
 
 _FEW = 16  # ids that are made sooner one by one
 
@@ -121,6 +121,15 @@ class Segment(Part):
                     made[name] = (table.value(column, row),)
                 break
         return made
+
+    def places(self, rows: Rows) -> list[tuple[Value, ...]]:
+        """What each of some events holds as its location."""
+        columns = [self.column_of((LOCATION, lane)) for lane in (LON, LAT)]
+        if -1 in columns or bool((self.flags[rows] & ROUGH).any()):
+            return super().places(rows)
+        lons, lats = (self.table.low[column, rows].tolist() for column in columns)
+        pairs = zip(lons, lats, strict=True)
+        return [(Point(lon, lat),) if lon == lon else () for lon, lat in pairs]
 
     # -- going
 
