@@ -195,6 +195,15 @@ def test_newest_is_by_time_then_by_arrival() -> None:
     assert store.match(everything(), NOON, limit=0) == []
 
 
+def test_the_order_of_arrival_outlives_the_layout() -> None:
+    n = 5 * LEAF
+    numbers = np.random.default_rng(1).permutation(n).tolist()
+    store = EventStore()
+    store.insert_many([Event(f"e{i}", {"x": x}) for i, x in enumerate(numbers)], NOON)
+    assert store.stats()["n_segments"] == 1
+    assert store.match(everything(), NOON) == [f"e{i}" for i in reversed(range(n))]
+
+
 def test_nearest_is_by_distance_across_the_antimeridian() -> None:
     store = EventStore()
     places = {"far": (170, 0), "east": (179.9, 0), "west": (-179.8, 0), "pole": (0, 90)}
