@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,16 +13,22 @@ from tamis.events import EventStore, collection
 from tests.contract.test_index_threads import readers
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-N_CHANGES = 400
+N_CHANGES = 300
 ALL = Subscription("all", "x >= 0")
 TEXTS = Subscription("texts", "kind LIKE 'k%' AND x IS NOT NULL")
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> EventStore:
-    """A store of small parts, so that they are sealed and merged while others read."""
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[EventStore]:
+    """A store of small parts, so that they are sealed and merged while others read.
+
+    Threads take turns so often that a reader comes in the middle of every kind of change.
+    """
     monkeypatch.setattr(collection, "HEAD_EVENTS", 64)
-    return EventStore()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield EventStore()
+    sys.setswitchinterval(interval)
 
 
 def batch(n: int, until: datetime | None = None) -> list[Event]:
