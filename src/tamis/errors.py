@@ -12,6 +12,8 @@
     │   └── FilterTooComplex    ... because it passes a limit; has size and cap
     ├── DuplicateSubscription   an id that is already taken              (ValueError)
     ├── UnknownSubscription     an id nobody saved                       (KeyError)
+    ├── DuplicateEvent          an event id that the store holds already (ValueError)
+    ├── UnknownEvent            an event id that the store does not hold (KeyError)
     ├── NotSupported            what an algorithm declares it cannot do  (ValueError)
     ├── SnapshotError           index files that cannot be written or opened
     ├── PipelineError           a pipeline that cannot start or go on
@@ -27,6 +29,7 @@ import reprlib
 from typing import Any
 
 __all__ = [
+    "DuplicateEvent",
     "DuplicateSubscription",
     "FilterError",
     "FilterSyntaxError",
@@ -42,6 +45,7 @@ __all__ = [
     "SchemaViolation",
     "SnapshotError",
     "TamisError",
+    "UnknownEvent",
     "UnknownSubscription",
 ]
 
@@ -171,6 +175,17 @@ class DuplicateSubscription(TamisError, ValueError):
 
 class UnknownSubscription(TamisError, KeyError):
     """A subscription id that nobody saved."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class DuplicateEvent(TamisError, ValueError):
+    """An event id that the store holds already."""
+
+
+class UnknownEvent(TamisError, KeyError):
+    """An event id that the store does not hold."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

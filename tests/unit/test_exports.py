@@ -18,6 +18,7 @@ PACKAGES = [
     "tamis.cli",
     "tamis.delivery",
     "tamis.errors",
+    "tamis.events",
     "tamis.index",
     "tamis.language",
     "tamis.matching",

@@ -51,6 +51,21 @@ def find_text(letters, offsets, table, wanted):
 
 
 @kernel
+def find_texts(letters, offsets, table, wanted, wanted_offsets, out):
+    """``find_text`` for each of many, in the same layout; writes positions to out (i4[n])."""
+    mask = np.uint64(table.size - 1)
+    for i in range(out.size):
+        start, stop = wanted_offsets[i], wanted_offsets[i + 1]
+        place = hash_text(wanted, start, stop) & mask
+        out[i] = -1
+        while table[place]:
+            if _is_same(letters, offsets, table[place] - 1, wanted, start, stop):
+                out[i] = table[place] - 1
+                break
+            place = (place + np.uint64(1)) & mask
+
+
+@kernel
 def _is_same(letters, offsets, position, wanted, start, stop):
     first = offsets[position]
     if offsets[position + 1] - first != stop - start:

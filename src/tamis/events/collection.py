@@ -1,0 +1,209 @@
+"""Collection: the events of a store in parts, read while they change.
+
+What a reader sees is a *state*: a version, a clock, segments and the head as it was. A writer
+makes a new state and publishes it by one assignment; nothing that a state refers to is changed
+in a way its version can see. A full head becomes a segment, and small segments are merged by
+the writer, without those that died or have expired.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.events.head import Head, HeadView
+from tamis.events.merging import Kept
+from tamis.events.moments import LONG_AGO, datetime_of, micros_or
+from tamis.events.part import Part
+from tamis.events.question import Question
+from tamis.events.segment import Segment
+from tamis.events.table import EventTable, table_of_events
+from tamis.index.texts import Stored
+from tamis.kernels.event_scan import Moment
+from tamis.kernels.texts import find_texts
+from tamis.model import Event
+
+HEAD_EVENTS = 2048
+MIN_MERGED = 4  # segments
+MAX_ROWS = 2**20  # of a segment that merging makes, so that it ends soon
+_N_ASKED = 64  # questions that the layout of a new segment follows
+
+
+class State(NamedTuple):
+    """What a reader works on."""
+
+    version: int
+    clock: int  # the latest moment that a change was made at; time never goes back
+    segments: tuple[Segment, ...]  # oldest first
+    head: HeadView
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Where events are."""
+        return (*self.segments, self.head) if self.head.n_rows else self.segments
+
+    def moment(self, now: int) -> Moment:
+        """What a reader sees at some time."""
+        return Moment(max(now, self.clock), self.version)
+
+    def place_of(self, id: str, now: int) -> Place | None:
+        """Where the living event of an id stands, unless it has expired by then."""
+        for part in reversed(self.parts):
+            row = part.number_of(id)
+            if row >= 0 and part.is_alive(row, self.version) and part.cells.until[row] > now:
+                return Place(part, row)
+        return None
+
+
+class Place(NamedTuple):
+    """A row in a part."""
+
+    part: Part
+    row: int
+
+
+class Collection:
+    """The parts of a store; all but ``state`` belongs to the one who writes."""
+
+    def __init__(self, segments: Sequence[Segment] = (), clock: int = LONG_AGO) -> None:
+        self._head = Head(HEAD_EVENTS)
+        self._n_dead = 0  # in the head
+        self._segments = tuple(segments)
+        self.n_inserted = 1 + max((int(one.sequence.max()) for one in segments), default=-1)
+        self.asked: deque[Question] = deque(maxlen=_N_ASKED)
+        self.state = State(1, clock, self._segments, HeadView(self._head))
+
+    def __len__(self) -> int:
+        in_segments = sum(one.n_rows - one.n_dead for one in self._segments)
+        return len(self._head) - self._n_dead + in_segments
+
+    # -- changes, which readers see once they are published
+
+    def append(self, events: Sequence[Event], arrival: int, clock: int) -> None:
+        """Add events that arrive at this moment; few to the head, many as a segment."""
+        if len(self._head) + len(events) > HEAD_EVENTS:
+            self.seal(clock)
+        if len(events) > HEAD_EVENTS // 2:
+            moments = [micros_or(event.time, arrival) for event in events]
+            self.append_table(table_of_events(events, moments, range(len(events))), clock)
+            return
+        for event in events:
+            self._head.append(event, arrival, self.n_inserted)
+            self.n_inserted += 1
+
+    def append_table(self, table: EventTable, clock: int) -> None:
+        """Add the events of a table, which are numbered from 0, as a segment."""
+        table.sequence = table.sequence + self.n_inserted
+        self.n_inserted += len(table)
+        self._segments = (*self._segments, self._segment([table], [None]))
+        self._merge(clock)
+
+    def bury(self, places: Iterable[Place]) -> None:
+        """Let events die with the next version."""
+        for part, row in places:
+            part.cells.death[row] = self.state.version + 1
+            if isinstance(part, Segment):
+                part.n_dead += 1
+            else:
+                self._n_dead += 1
+
+    def sweep(self, clock: int, limit: int) -> int:
+        """Let at most ``limit`` expired events die; return how many."""
+        next_version = self.state.version + 1
+        kept: list[Segment] = []
+        head = HeadView(self._head)
+        n_swept = head.sweep(clock, limit, next_version)
+        self._n_dead += n_swept
+        for segment in self._segments:
+            n_own = segment.sweep(clock, limit - n_swept, next_version)
+            segment.n_dead += n_own
+            n_swept += n_own
+            if 2 * segment.n_dead < segment.n_rows:
+                kept.append(segment)
+            elif len(rows := segment.living(LONG_AGO)):
+                kept.append(self._segment([segment.table], [rows]))
+        self._segments = tuple(kept)
+        return n_swept
+
+    def seal(self, clock: int) -> None:
+        """Make a segment of the head, and a new head."""
+        head, self._head, self._n_dead = self._head, Head(HEAD_EVENTS), 0
+        if len(rows := head.living(clock)):
+            self._segments = (*self._segments, self._segment([head.table()], [rows]))
+            self._merge(clock)
+
+    def publish(self, clock: int) -> None:
+        """Let readers see all that was changed."""
+        self.state = State(self.state.version + 1, clock, self._segments, HeadView(self._head))
+
+    def stats(self) -> dict[str, Any]:
+        """What there is, and what it costs."""
+        state = self.state
+        return {
+            "n_events": len(self),
+            "n_head_events": len(self._head) - self._n_dead,
+            "n_segments": len(self._segments),
+            "n_dead": sum(segment.n_dead for segment in self._segments),
+            "n_rough": sum(segment.n_rough for segment in self._segments),
+            "segments": [
+                {"n_events": one.n_rows - one.n_dead, "memory": one.memory_bytes()}
+                for one in self._segments
+            ],
+            "memory": sum(segment.memory_bytes() for segment in self._segments),
+            "clock": None if state.clock == LONG_AGO else datetime_of(state.clock),
+        }
+
+    # -- inside
+
+    def _segment(self, tables: Sequence[EventTable], kept: Sequence[Kept]) -> Segment:
+        asked = [intervals for one in list(self.asked) for intervals in one.intervals]
+        return Segment.of(tables, kept, asked)
+
+    def _merge(self, clock: int) -> None:
+        """Make one of the newest segments while these are many and of like size."""
+        self._segments = tuple(one for one in self._segments if one.latest > clock)
+        while n_merged := n_to_merge([segment.n_rows for segment in self._segments]):
+            merged = self._segments[-n_merged:]
+            rows = [segment.living(clock) for segment in merged]
+            older = self._segments[:-n_merged]
+            if not sum(map(len, rows)):
+                self._segments = older
+            else:
+                self._segments = (*older, self._segment([one.table for one in merged], rows))
+
+
+def n_to_merge(sizes: Sequence[int]) -> int:
+    """How many of the newest segments are to become one, from the sizes of all.
+
+    None is larger than the newer ones together, so an event moves only into a segment of at
+    least twice the size: it is written anew a few times, and there are few segments.
+
+    >>> n_to_merge([100, 2, 2, 2, 2]), n_to_merge([100, 2, 2, 2])
+    (4, 0)
+    """
+    n_chosen = n_rows = 0
+    for size in reversed(sizes):
+        if n_chosen and (size > n_rows or n_rows + size > MAX_ROWS):
+            break
+        n_chosen += 1
+        n_rows += size
+    return n_chosen if n_chosen >= MIN_MERGED else 0
+
+
+def places_of(state: State, ids: Stored) -> list[Place]:
+    """Where the living events of many ids stand, also if they have expired."""
+    found: list[Place] = []
+    for part in state.parts:
+        if isinstance(part, Segment):
+            rows = np.empty(ids.n, np.int32)
+            own = part.ids
+            find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, rows)
+            numbers = rows[rows >= 0].tolist()
+        else:
+            held = (part.number_of(id) for id in ids.array.to_pylist())
+            numbers = [row for row in held if row >= 0]
+        found += [Place(part, row) for row in numbers if part.is_alive(row, state.version)]
+    return found

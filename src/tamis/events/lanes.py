@@ -1,0 +1,121 @@
+"""Lanes: the values of an event as numbers, one span for each attribute and lane.
+
+The lanes are those of ``tamis.index.columns``, filled by what an event holds rather than by what
+filters ask: a text that spells a number stands in the text lane and in the number lane. The
+present lane holds only what stands in no other, polygons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime
+
+from tamis.index.columns import (
+    BOOLEAN,
+    LAT,
+    LON,
+    NUMBER,
+    PRESENT,
+    TEXT,
+    TIME,
+    is_exact,
+    micros_of,
+)
+from tamis.index.spelling import micros_spelt, number_spelt
+from tamis.values import Attributes, Point, Range, Value
+
+Name = tuple[str, int]  # an attribute and a lane
+Span = tuple[Name, float, float]  # from where to where the values of one lane lie
+CodeOf = Callable[[str, str], float]  # the number of a text of an attribute
+
+
+def encode(attributes: Attributes, code_of: CodeOf) -> tuple[list[Span], bool]:
+    """An event as spans, and whether they say all that it holds.
+
+    They do not where an attribute has several values, a Range, a polygon or a number that
+    float64 cannot hold: then they only bound what is there.
+
+    >>> encode({"price": (3,), "tag": ("a", "b")}, lambda attribute, text: ord(text))
+    ([(('price', 0), 3, 3), (('tag', 2), 97, 98)], False)
+    """
+    made: list[Span] = []
+    is_plain = True
+    for name, values in attributes.items():
+        if len(values) == 1:
+            value = values[0]
+            if type(value) is float:  # mostly
+                made.append(((name, NUMBER), value, value))
+            else:
+                is_plain &= _put(made, name, value, code_of)
+            continue
+        is_plain = False
+        many: list[Span] = []
+        for value in values:
+            _put(many, name, value, code_of)
+        made += _hull(many)
+    return made, is_plain
+
+
+def _hull(spans: list[Span]) -> list[Span]:
+    hulls: dict[Name, Span] = {}
+    for name, low, high in spans:
+        _, lowest, highest = hulls.get(name, (name, low, high))
+        hulls[name] = name, min(lowest, low), max(highest, high)
+    return list(hulls.values())
+
+
+def _put(made: list[Span], name: str, value: Value, code_of: CodeOf) -> bool:
+    """Append the spans of one value; False if they do not say all of it."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return _put_number(made, (name, NUMBER), value)  # type: ignore[arg-type]
+    if kind is str:
+        return _put_text(made, name, value, code_of)  # type: ignore[arg-type]
+    if kind is bool:
+        made.append(((name, BOOLEAN), float(value), float(value)))  # type: ignore[arg-type]
+        return True
+    if isinstance(value, datetime):
+        return _put_number(made, (name, TIME), micros_of(value))
+    if isinstance(value, Point):
+        made.append(((name, LON), value.lon, value.lon))
+        made.append(((name, LAT), value.lat, value.lat))
+        return True
+    if isinstance(value, Range):
+        made.append(_span_of_range(name, value))
+    else:
+        made.append(((name, PRESENT), 0.0, 0.0))
+    return False
+
+
+def _put_number(made: list[Span], name: Name, number: int | float) -> bool:
+    if is_exact(number):
+        made.append((name, number, number))
+        return True
+    near = float(number)
+    made.append((name, math.nextafter(near, -math.inf), math.nextafter(near, math.inf)))
+    return False
+
+
+def _put_text(made: list[Span], name: str, text: str, code_of: CodeOf) -> bool:
+    code, is_exact = code_of(name, text), True
+    made.append(((name, TEXT), code, code))
+    number, micros = number_spelt(text), micros_spelt(text)
+    if number is not None:
+        is_exact = _put_number(made, (name, NUMBER), number)
+    if micros is not None:
+        is_exact &= _put_number(made, (name, TIME), micros)
+    return is_exact
+
+
+def _span_of_range(name: str, held: Range) -> Span:
+    """A little wider than the range, as its borders may be inexact."""
+    low, high = (
+        micros_of(border) if isinstance(border, datetime) else border
+        for border in (held.low, held.high)
+    )
+    return (
+        (name, TIME if held.is_of_timestamps else NUMBER),
+        -math.inf if low is None else math.nextafter(float(low), -math.inf),
+        math.inf if high is None else math.nextafter(float(high), math.inf),
+    )

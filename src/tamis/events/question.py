@@ -1,0 +1,219 @@
+"""Question: what a subscription asks, as intervals and tests over the columns of a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tamis.events.lanes import Name
+from tamis.events.layout import Intervals
+from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME, Columns
+from tamis.index.ranges import ranges_of
+from tamis.index.revision import Check, check_of
+from tamis.index.slots import ANY, Slot, slots_of
+from tamis.kernels.event_scan import Wanted
+from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
+from tamis.language import Conjunction, Filter, normal_form
+from tamis.language.tree import Not, Predicate
+
+_FIRST_PREFIX = 2**24  # the number of a column that stands for a prefix
+
+
+class HasColumns(Protocol):
+    """What a question must know of the part of a store that it is put to."""
+
+    n_columns: int
+
+    def column_of(self, name: Name) -> int:
+        """The column of an attribute in a lane, or -1."""
+
+    def code_of(self, attribute: str, text: str) -> float:
+        """The code of a text, or -1 if no event holds it."""
+
+    def codes_with(self, attribute: str, prefix: str) -> tuple[float, float] | None:
+        """The first and last code of the texts that start so; None if codes have no order."""
+
+
+class Clause(NamedTuple):
+    """One of the ways to satisfy a question: intervals, and tests for what they cannot say."""
+
+    wanted: Wanted
+    tests: Tests | None = None
+    tested: tuple[int, ...] = ()  # the columns that the tests read
+    presences: tuple[tuple[int, ...], ...] = ()  # of attributes that may be missing, their columns
+
+
+class Question:
+    """A filter on its way to events."""
+
+    def __init__(self, condition: Filter) -> None:
+        self.condition = condition
+        self.ranges = ranges_of(condition)
+
+    @cached_property
+    def check(self) -> Check:
+        """The filter as a function of an event's attributes."""
+        return check_of(self.condition)
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that the filter speaks of."""
+        return frozenset(_attributes_in(self.condition))
+
+    @cached_property
+    def conjunctions(self) -> tuple[Conjunction, ...]:
+        """The normal form."""
+        return normal_form(self.condition)
+
+    def clauses(self, part: HasColumns) -> list[Clause]:
+        """The ways in which events of a part may satisfy the question."""
+        if self.ranges is None:
+            asked = _Asked(part)
+            slots = (slot for one in self.conjunctions for slot in slots_of(one, asked))
+            return [clause for slot in slots if (clause := asked.clause(slot)) is not None]
+        names, lows, highs, _ = self.ranges
+        columns = [part.column_of((name, NUMBER)) for name in names]
+        if -1 in columns:
+            return []
+        wanted = Wanted(np.array(columns, np.int64), np.array(lows), np.array(highs))
+        return [Clause(wanted)]
+
+    @cached_property
+    def intervals(self) -> list[Intervals]:
+        """What is asked of numbers, times and places, for the layout of events."""
+        if self.ranges is not None:
+            names, lows, highs, _ = self.ranges
+            sides = zip(lows, highs, strict=True)
+            return [{(name, NUMBER): pair for name, pair in zip(names, sides, strict=True)}]
+        columns = Columns()
+        made = []
+        for slot in (slot for one in self.conjunctions for slot in slots_of(one, columns)):
+            pairs = {columns.names[column]: pair for column, pair in slot.constraints.items()}
+            made.append({n: pair for n, pair in pairs.items() if n[1] in (NUMBER, TIME, LON, LAT)})
+        return made
+
+
+def _attributes_in(node: Filter) -> Iterator[str]:
+    if isinstance(node, Predicate):
+        yield node.attribute
+        return
+    parts = (node.part,) if isinstance(node, Not) else node.parts  # type: ignore[attr-defined]
+    for part in parts:
+        yield from _attributes_in(part)
+
+
+class _Asked(Columns):
+    """The columns of a part as ``slots_of`` asks for them.
+
+    A column that no event fills has the number ``n_columns``. Whether an attribute is present is
+    asked of columns after it, one an attribute; prefixes have numbers of their own.
+    """
+
+    def __init__(self, part: HasColumns) -> None:
+        super().__init__()
+        self._part, self._nobody = part, part.n_columns
+        self._presences: dict[str, int] = {}
+        self._prefixes: list[tuple[str, str]] = []
+
+    def column(self, attribute: str, lane: int) -> int:
+        """The column of a lane."""
+        if lane == PRESENT:
+            next_one = self._nobody + 1 + len(self._presences)
+            return self._presences.setdefault(attribute, next_one)
+        column = self._part.column_of((attribute, lane))
+        return self._nobody if column < 0 else column
+
+    def code(self, attribute: str, text: str) -> float:
+        """The code of a text, -1 if no event holds it."""
+        return self._part.code_of(attribute, text)
+
+    def prefix(self, attribute: str, prefix: str) -> tuple[int, float]:
+        """A column that stands for the prefix."""
+        self._prefixes.append((attribute, prefix))
+        return _FIRST_PREFIX + len(self._prefixes) - 1, 0.0
+
+    def clause(self, slot: Slot) -> Clause | None:
+        """The intervals and tests of a slot over real columns; None if no event can pass."""
+        made = Slot(lists=slot.lists)
+        for column, (low, high) in slot.constraints.items():
+            if column == self._nobody or not self._constrain(made, column, low, high):
+                return None
+        for test in slot.tests:
+            self._test(made, *test)
+        held = made.constraints
+        sides = np.array(list(held.values())).reshape(-1, 2)
+        wanted = Wanted(np.array(list(held), np.int64), sides[:, 0].copy(), sides[:, 1].copy())
+        if not made.tests:
+            return Clause(wanted)
+        presences = tuple(tuple(self._lanes_of_presence(name)) for name in self._presences)
+        tested = {column for columns in presences for column in columns}
+        for operation, column, number, _ in made.tests:
+            tested.add(column)
+            if operation & ~NEGATED >= IS_NEAR:  # its list begins with the latitude's column
+                tested.add(int(made.lists[int(number)][0]))
+        real = tuple(column for column in tested if column < self._nobody)
+        return Clause(wanted, _tests_of(made), real, presences)
+
+    def _constrain(self, made: Slot, column: int, low: float, high: float) -> bool:
+        """Add a constraint; False if no event can meet it.
+
+        Those on one column are merged: of a plain event one number must meet them all, and all
+        others are only bounded.
+        """
+        if column >= _FIRST_PREFIX:
+            attribute, prefix = self._prefixes[column - _FIRST_PREFIX]
+            column, codes = self.column(attribute, TEXT), self._codes_with(attribute, prefix)
+            if codes is None:
+                made.ask()
+            elif codes[0] > codes[1]:
+                return False
+            low, high = codes or ANY
+        elif column > self._nobody:
+            name = list(self._presences)[column - self._nobody - 1]
+            lanes = self._lanes_of_presence(name)
+            if len(lanes) > 1:
+                made.tests.append((IS_MISSING | NEGATED, column, 0.0, 0.0))
+                return True
+            column, (low, high) = lanes[0] if lanes else self._nobody, ANY
+        if column == self._nobody:
+            return False
+        made.constrain(column, low, high, is_ordered=True)
+        return True
+
+    def _test(self, made: Slot, operation: int, column: int, low: float, high: float) -> None:
+        if column < _FIRST_PREFIX:
+            made.tests.append((operation, column, low, high))
+            return
+        attribute, prefix = self._prefixes[column - _FIRST_PREFIX]
+        codes = self._codes_with(attribute, prefix)
+        if codes is None:
+            made.ask()
+        else:
+            made.tests.append((operation, self.column(attribute, TEXT), *codes))
+
+    def _codes_with(self, attribute: str, prefix: str) -> tuple[float, float] | None:
+        return self._part.codes_with(attribute, prefix)
+
+    def _lanes_of_presence(self, attribute: str) -> list[int]:
+        lanes = (NUMBER, TIME, TEXT, BOOLEAN, LON, PRESENT)
+        columns = [self._part.column_of((attribute, lane)) for lane in lanes]
+        return [column for column in columns if column >= 0]
+
+
+def _tests_of(slot: Slot) -> Tests:
+    """The tests of one slot as arrays."""
+    operations, columns, lows, highs = zip(*slot.tests, strict=True)
+    starts = accumulate(map(len, slot.lists), initial=0)
+    return Tests(
+        np.array([0, len(slot.tests)], np.int32),
+        np.array(operations, np.uint8),
+        np.array(columns, np.int32),
+        np.array(lows, np.float64),
+        np.array(highs, np.float64),
+        np.array(list(starts), np.int64),
+        np.array(list(chain.from_iterable(slot.lists)), np.float64),
+    )

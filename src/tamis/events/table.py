@@ -1,0 +1,158 @@
+"""EventTable: many events as columns, and single ones made of them again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.events.lanes import Name, encode
+from tamis.events.moments import NEVER, datetime_of, micros_or
+from tamis.index.columns import BOOLEAN, LON, NUMBER, TEXT, TIME
+from tamis.model import Event
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+# Flags of an event.
+ROUGH = 1  # the columns only bound what it holds; its blob is the whole event as JSON
+HAS_TIME = 2  # it has a time of its own, not only one of arrival
+HAS_PLACE = 4  # its location is a field, and so an attribute too
+
+NONE_WHOLE, ALL_WHOLE = -2, -1
+
+
+@dataclass(slots=True)
+class EventTable:
+    """N events over C columns, each an attribute in a lane; see ``kernels.event_scan.Cells``.
+
+    ``whole_of`` says which numbers of a column were integers: none, all, or those of a row of
+    ``whole``. ``texts`` are the texts of each attribute that has some, ascending; their codes
+    are their positions. A blob is the payload, or the JSON of a rough event.
+    """
+
+    names: tuple[Name, ...]
+    low: Floats  # f8[C, N]
+    high: Floats  # f8[H, N]
+    high_of: npt.NDArray[np.int32]  # i4[C], -1 where low says it all
+    whole: npt.NDArray[np.bool_]  # b1[W, N]
+    whole_of: npt.NDArray[np.int32]  # i4[C]
+    texts: dict[str, pa.Array]
+    ids: pa.Array
+    until: Integers
+    moment: Integers  # the time of an event, or when it arrived
+    sequence: Integers  # the how manieth that arrived
+    flags: npt.NDArray[np.uint8]
+    blobs: pa.Array | None  # large_binary, None if all are empty
+
+    def __len__(self) -> int:
+        return len(self.until)
+
+    def blob(self, row: int) -> bytes:
+        """The payload of an event, or the JSON of a rough one."""
+        if self.blobs is None:
+            return b""
+        held: bytes = self.blobs[row].as_py()
+        return held
+
+    def high_column(self, column: int) -> Floats:
+        """The high ends of a column."""
+        at = self.high_of[column]
+        highs: Floats = self.low[column] if at < 0 else self.high[at]
+        return highs
+
+    def value(self, column: int, row: int) -> Any:
+        """The value that a column holds of a plain event; of a point its longitude's column."""
+        (name, lane), number = self.names[column], float(self.low[column, row])
+        if lane == TEXT:
+            return self.texts[name][int(number)].as_py()
+        if lane == BOOLEAN:
+            return number == 1.0
+        if lane == TIME:
+            return datetime_of(int(number))
+        at = self.whole_of[column]
+        is_whole = at == ALL_WHOLE or (at >= 0 and bool(self.whole[at, row]))
+        return int(number) if is_whole else number
+
+
+def flags_of(event: Event, is_plain: bool) -> int:
+    """The flags of an event."""
+    return (
+        (0 if is_plain else ROUGH)
+        | (0 if event.time is None else HAS_TIME)
+        | (0 if event.location is None else HAS_PLACE)
+    )
+
+
+def table_of_events(
+    events: Sequence[Event], moments: Sequence[int], sequence: Sequence[int]
+) -> EventTable:
+    """Events as a table; the times and numbers of their arrival are the caller's."""
+    texts = _texts_of(events)
+    codes = {name: {text: i for i, text in enumerate(held)} for name, held in texts.items()}
+    encoded = [encode(event.attributes, lambda name, text: codes[name][text]) for event in events]
+    held = [span for spans, _ in encoded for span in spans]
+    names = tuple(dict.fromkeys([name for name, _, _ in held]))
+    column_of = {name: column for column, name in enumerate(names)}
+    low = np.full((len(names), len(events)), np.nan)
+    high = low.copy()
+    is_whole = np.zeros(low.shape, np.bool_)
+    rows = np.repeat(np.arange(len(events)), [len(spans) for spans, _ in encoded])
+    columns = [column_of[name] for name, _, _ in held]
+    low[columns, rows] = [one for _, one, _ in held]
+    high[columns, rows] = [one for _, _, one in held]
+    is_whole[columns, rows] = [type(one) is int and name[1] == NUMBER for name, one, _ in held]
+    flags = [flags_of(event, one[1]) for event, one in zip(events, encoded, strict=True)]
+    blobs = [
+        json.dumps(event.to_json(), ensure_ascii=False).encode() if flag & ROUGH else event.payload
+        for event, flag in zip(events, flags, strict=True)
+    ]
+    return EventTable(
+        names, low, *_highs(low, high), *_wholes(low, is_whole),
+        {name: pa.array(held, pa.string()) for name, held in texts.items()},
+        pa.array([event.id for event in events], pa.string()),
+        np.array([micros_or(event.until, NEVER) for event in events], np.int64),
+        np.array(moments, np.int64),
+        np.array(sequence, np.int64),
+        np.array(flags, np.uint8),
+        pa.array(blobs, pa.large_binary()) if any(blobs) else None,
+    )  # fmt: skip
+
+
+def _texts_of(events: Sequence[Event]) -> dict[str, list[str]]:
+    texts: dict[str, set[str]] = {}
+    for event in events:
+        for name, values in event.attributes.items():
+            for value in values:
+                if type(value) is str:
+                    texts.setdefault(name, set()).add(value)
+    return {name: sorted(held) for name, held in texts.items()}
+
+
+def _highs(low: Floats, high: Floats) -> tuple[Floats, npt.NDArray[np.int32]]:
+    """The high ends of the columns where some differ from the low ones, and which these are."""
+    differs: npt.NDArray[np.bool_] = ((low != high) & ~np.isnan(low)).any(axis=1)
+    return high[differs], numbered(differs)
+
+
+def numbered(chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    """The chosen ones numbered from 0, -1 for the others."""
+    return np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32)
+
+
+def _wholes(
+    low: Floats, is_whole: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
+    has_whole = np.asarray(is_whole.any(axis=1))
+    is_mixed = has_whole & np.asarray((~is_whole & ~np.isnan(low)).any(axis=1))
+    whole_of = np.where(has_whole, ALL_WHOLE, NONE_WHOLE).astype(np.int32)
+    whole_of[is_mixed] = numbered(is_mixed)[is_mixed]
+    return is_whole[is_mixed], whole_of
+
+
+VALUE_LANES = (TEXT, BOOLEAN, TIME, NUMBER, LON)  # a text also stands in lanes after its own

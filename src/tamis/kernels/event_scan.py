@@ -1,0 +1,241 @@
+"""Event scan: the events of a store that intervals let through, leaf by leaf."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.tests import judge
+
+LEAF = 256
+GROUP = 32  # leaves
+MISSING = 255  # the code of a row without a value
+
+
+class Cells(NamedTuple):
+    """N events, column by column, in leaves of LEAF neighbours and groups of GROUP leaves.
+
+    Of an event that holds more than single numbers a column says the interval from ``low`` to
+    ``high``; NaN where an event has no value. ``zone_low`` to ``zone_high`` holds every value of
+    a column in a leaf, and is empty (inf to -inf) where there is none. There are codes only of
+    columns that ``low`` says it all of; the head has none (L = 0).
+    """
+
+    low: Array  # f8[C, N]
+    high: Array  # f8[H, N]
+    high_of: Array  # i4[C], the row of a column in ``high``; -1: ``low`` says it all
+    until: Array  # i8[N], valid before
+    death: Array  # i8[N], the version that deleted an event, 0 for none
+    zone_low: Array  # f8[C, L]
+    zone_high: Array  # f8[C, L]
+    zone_until: Array  # i8[L], the latest of a leaf
+    codes: Array  # u1[L, C, LEAF], in which of 255 cells of its zone a value lies, or MISSING
+    group_low: Array  # f8[C, G], as the zones, of GROUP leaves
+    group_high: Array  # f8[C, G]
+    least: Array  # f8[C], of the whole column
+    most: Array  # f8[C]
+
+
+class Wanted(NamedTuple):
+    """K intervals, all to be met."""
+
+    column: Array  # i8[K]
+    low: Array  # f8[K]
+    high: Array  # f8[K]
+
+
+class Moment(NamedTuple):
+    """When a reader looks: what has died by the version or is valid until now is not there."""
+
+    now: int
+    version: int
+
+
+@kernel
+def _by_share(cells, wanted):
+    """The intervals by the share of their column that they span, the narrowest first: i8[K]."""
+    n = wanted.column.size
+    order, shares = np.empty(n, np.int64), np.empty(n)
+    for k in range(n):
+        column = wanted.column[k]
+        least, most = cells.least[column], cells.most[column]
+        share = 1.0
+        if -np.inf < least < most < np.inf:
+            share = (min(wanted.high[k], most) - max(wanted.low[k], least)) / (most - least)
+        i = k
+        while i > 0 and shares[i - 1] > share:
+            shares[i], order[i] = shares[i - 1], order[i - 1]
+            i -= 1
+        shares[i], order[i] = share, k
+    return order
+
+
+@inlined
+def _meets(zone_low, zone_high, zone, wanted, order):
+    """Whether a zone meets all intervals."""
+    for k in order:
+        column = wanted.column[k]
+        if wanted.low[k] > zone_high[column, zone] or zone_low[column, zone] > wanted.high[k]:
+            return False
+    return True
+
+
+@kernel
+def _find_leaves(cells, n_rows, wanted, order, now, leaves):
+    """Write the leaves whose zones meet all intervals to ``leaves``; return how many."""
+    n_found, n_leaves = 0, (n_rows + LEAF - 1) // LEAF
+    for group in range((n_leaves + GROUP - 1) // GROUP):
+        if not _meets(cells.group_low, cells.group_high, group, wanted, order):
+            continue
+        for leaf in range(group * GROUP, min(n_leaves, (group + 1) * GROUP)):
+            if _meets(cells.zone_low, cells.zone_high, leaf, wanted, order):
+                leaves[n_found] = leaf
+                n_found += cells.zone_until[leaf] > now
+    return n_found
+
+
+@inlined
+def _scale_of(low, high):
+    """How many codes a unit of the column takes in a zone; 0 if there are no codes."""
+    if not (-np.inf < low and high < np.inf and high - low < np.inf):
+        return 0.0
+    scale = 255.0 / (high - low) if high > low else 1.0
+    return scale if scale < np.inf else 1.0
+
+
+@inlined
+def _code_of(value, low, scale):
+    """Which of 255 cells from ``low`` on holds a value (not NaN); never decreases with it."""
+    return np.uint8(min(max((value - low) * scale, 0.0), MISSING - 1.0))
+
+
+@kernel
+def _mark_codes(codes, first, last, marks):
+    """Unmark the rows of a leaf whose code is not from first to last (u1)."""
+    width = np.uint8(last - first)
+    for i in range(LEAF):
+        marks[i] &= np.uint8(np.uint8(codes[i] - first) <= width)
+
+
+@kernel
+def _mark_values(lows, highs, low, high, marks):
+    """Unmark the rows whose values do not meet an interval."""
+    for i in range(lows.size):
+        marks[i] &= (low <= highs[i]) & (lows[i] <= high)
+
+
+@kernel
+def _mark_leaf(cells, leaf, n_rows, wanted, order, marks):
+    """Mark the rows of a leaf that may meet all intervals; whether there are some."""
+    first, has_codes = leaf * LEAF, cells.codes.shape[0] > 0
+    for i in range(LEAF):
+        marks[i] = i < n_rows
+    words = marks.view(np.uint64)
+    for k in order:
+        column = wanted.column[k]
+        high_of = cells.high_of[column]
+        zone_low, scale = cells.zone_low[column, leaf], 0.0
+        if has_codes and high_of < 0:
+            scale = _scale_of(zone_low, cells.zone_high[column, leaf])
+        if scale > 0:
+            least = _code_of(wanted.low[k], zone_low, scale)
+            most = _code_of(wanted.high[k], zone_low, scale)
+            _mark_codes(cells.codes[leaf, column], least, most, marks)
+        else:
+            lows = cells.low[column, first : first + n_rows]
+            highs = lows if high_of < 0 else cells.high[high_of, first : first + n_rows]
+            _mark_values(lows, highs, wanted.low[k], wanted.high[k], marks)
+        is_any = np.uint64(0)
+        for word in words:
+            is_any |= word
+        if is_any == 0:
+            return False
+    return True
+
+
+@kernel
+def _keep_exact(cells, wanted, order, out, first, n_out):
+    """Keep the rows of out[first:n_out] that meet all intervals; the new length."""
+    for k in order:
+        column = wanted.column[k]
+        low, high, high_of = wanted.low[k], wanted.high[k], cells.high_of[column]
+        n_before, n_out = n_out, first
+        for at in range(first, n_before):
+            row = out[at]
+            lowest = cells.low[column, row]
+            highest = lowest if high_of < 0 else cells.high[high_of, row]
+            out[n_out] = row
+            n_out += (low <= highest) & (lowest <= high)
+    return n_out
+
+
+@kernel
+def find_rows(cells, n_rows, wanted, moment, leaves, out):
+    """Write the rows of the events that are there and meet all intervals; return how many.
+
+    ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending. Leaves are chosen by their
+    zones, rows by their codes, and what is left by the values themselves. Whether a row passes
+    cannot be foretold, so nothing branches on it. O(leaves + rows of those that are left).
+    """
+    order = _by_share(cells, wanted)
+    n_leaves = _find_leaves(cells, n_rows, wanted, order, moment.now, leaves)
+    marks = np.empty(LEAF, np.uint8)
+    words = marks.view(np.uint64)
+    n_out = 0
+    for i in range(n_leaves):
+        first = leaves[i] * LEAF
+        if not _mark_leaf(cells, leaves[i], min(n_rows - first, LEAF), wanted, order, marks):
+            continue
+        n_found = n_out
+        for w in range(words.size):
+            if words[w]:
+                for at in range(8 * w, 8 * w + 8):
+                    out[n_found] = first + at
+                    n_found += np.int64(marks[at])
+        n_found = _keep_exact(cells, wanted, order, out, n_out, n_found)
+        for at in range(n_out, n_found):
+            row = out[at]
+            death = cells.death[row]
+            out[n_out] = row
+            n_out += (cells.until[row] > moment.now) & ((death == 0) | (death > moment.version))
+    return n_out
+
+
+@kernel
+def judge_rows(tests, vectors, verdicts):
+    """Write what the tests of slot 0 say of each event (f8[E, M]) to verdicts (u1[E])."""
+    for i in range(vectors.shape[0]):
+        verdicts[i] = judge(tests, vectors[i], 0)
+
+
+@kernel
+def fill_zones(low, high, zone_low, zone_high):
+    """Write the least and the greatest value of each leaf of one column. O(N).
+
+    ``low``, ``high``: f8[N]; ``zone_low``, ``zone_high``: f8[L].
+    """
+    for leaf in range(zone_low.size):
+        least, most = np.inf, -np.inf
+        for row in range(leaf * LEAF, min(low.size, (leaf + 1) * LEAF)):
+            least = low[row] if low[row] < least else least
+            most = high[row] if high[row] > most else most
+        zone_low[leaf], zone_high[leaf] = least, most
+
+
+@kernel
+def fill_codes(values, zone_low, zone_high, column, codes):
+    """Write the codes of one column of single numbers. O(N).
+
+    ``values``: f8[N]; ``zone_low``, ``zone_high``: f8[L]; ``codes``: u1[L, C, LEAF].
+    """
+    for leaf in range(zone_low.size):
+        scale = _scale_of(zone_low[leaf], zone_high[leaf])
+        if scale == 0:
+            continue
+        first = leaf * LEAF
+        for row in range(first, min(values.size, first + LEAF)):
+            value = values[row]
+            code = MISSING if value != value else _code_of(value, zone_low[leaf], scale)
+            codes[leaf, column, row - first] = code

@@ -1,0 +1,462 @@
+"""The event store by hand: borders, orders, times, tables, files, and leaves by the thousand."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis import Event, Point, Polygon, Range, Subscription, evaluate
+from tamis.errors import (
+    DuplicateEvent,
+    FilterTooComplex,
+    InvalidEvent,
+    InvalidSubscription,
+    InvalidValue,
+    SnapshotError,
+    UnknownEvent,
+)
+from tamis.events import EventStore
+from tamis.events.arrow import NotPlain, table_of_arrow
+from tamis.events.collection import MIN_MERGED, n_to_merge
+from tamis.events.layout import order_of
+from tamis.index.columns import LAT, LON, NUMBER, TEXT
+from tamis.kernels.event_scan import GROUP, LEAF
+from tamis.language.tree import InRange, all_of
+from tamis.model import events_from_arrow, events_to_arrow
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+FAR = 2**53
+BELOW_5 = math.nextafter(5.0, -math.inf)
+# Whatever is held: each alone, and in one segment with all others.
+HELD: list[Any] = [
+    5, 5.0, BELOW_5, -0.0, FAR, FAR + 1, float(FAR + 2), -(2**63), math.inf, -math.inf, 5e-324,
+    "5", "5.0", "abc", "ab", "", "é", "🚗", "2026-01-01", "9007199254740993", True, False,
+    NOON, datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), Range(1, 5, "[)"), Range(5, None),
+    Range(None, NOON), Range(), [1, 9], ["a", "zz"], ["abc", 7], [FAR + 1, "x"], None, math.nan,
+    Point(0, 0), Point(180, 1), Point(-179.999, 0), Point(0, 90), Point(200, 1),
+    [Point(0, 0), Point(9, 9)], Polygon([(0, 0), (1, 0), (0, 1)]),
+]  # fmt: skip
+ASKED = [
+    "x < 5", "x <= 5", "x = 5", "x != 5", "x > 5", "NOT x < 5", "NOT x = 5", "x BETWEEN 2 AND 8",
+    "x >= 2 AND x <= 8", "x > 5 AND x < 3", f"x = {FAR}", f"x = {FAR + 1}", f"x > {FAR}",
+    f"x < {FAR + 1}", "x > -0.0", "x = 'abc'", "x != 'abc'", "x LIKE 'ab%'", "NOT x LIKE 'ab%'",
+    "x LIKE '%'", "x LIKE 'q%'", "x = 'abc' AND x LIKE 'ab%'", "x IS NULL", "x IS NOT NULL",
+    "x IN ('abc', 'ab', 'nobody')", "NOT x IN ('abc', 5)", "x IN (5, 'abc', TRUE)", "x", "NOT x",
+    "x >= TIMESTAMP '2026-01-01'", "x < TIMESTAMP '2026-01-01T12:00:00Z'", "y IS NULL",
+    "y IS NOT NULL", "y = 1", "NOT y = 1", "y LIKE 'a%'", "box(x, -1, -1, 1, 1)",
+    "box(x, 179, -5, -179, 5)", "distance(x, 179.9, 0) <= 200000", "distance(x, 50, 89.9) < 20000",
+    "within(x, 'POLYGON ((0 0, 9 0, 9 9, 0 9, 0 0))')", "NOT box(x, -1, -1, 1, 1)",
+    "x = 5 OR x = 'abc' OR y IS NOT NULL", "x < 5 AND y IS NULL", "TRUE", "FALSE",
+]  # fmt: skip
+
+
+def everything() -> Subscription:
+    return Subscription("all", "TRUE")
+
+
+def sealed(events: list[Event]) -> EventStore:
+    """A store with all events in one segment."""
+    store = EventStore()
+    store.insert_many(events, NOON)
+    with store._lock:
+        store._collection.seal(store._collection.state.clock)
+        store._collection.publish(store._collection.state.clock)
+    return store
+
+
+@pytest.mark.parametrize("text", ASKED)
+def test_every_kind_of_value_is_found_as_the_oracle_says(text: str) -> None:
+    subscription = Subscription("s", text)
+    events = [Event(f"e{n}", {"x": held}) for n, held in enumerate(HELD)]
+    expected = [e.id for e in reversed(events) if evaluate(subscription.condition, e)]
+    head, segment = EventStore(), sealed(events)
+    head.insert_many(events, NOON)
+    assert head.stats()["n_segments"] == 0
+    assert segment.stats()["n_head_events"] == 0
+    assert head.match(subscription, NOON) == expected
+    assert segment.match(subscription, NOON) == expected
+    for event in events:  # alone, so that columns hold nothing else
+        alone = sealed([event])
+        is_there = evaluate(subscription.condition, event)
+        assert alone.match(subscription, NOON) == ([event.id] if is_there else [])
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_events_are_rebuilt_as_they_were(held: Any) -> None:
+    event = Event(
+        "é", {"x": held, "n": 3, "f": 3.0, "t": "3"}, b"\x00\xff", NOON, NOON + MINUTE, (1.5, -2)
+    )
+    for other in ([], [Event("o", {"x": 1.5, "n": "text", "f": 7})]):
+        back = sealed([event, *other])["é"]
+        assert back == event
+        for name, values in event.attributes.items():
+            assert list(map(type, back.attributes[name])) == list(map(type, values))
+
+
+def test_a_location_that_is_an_attribute_stays_one() -> None:
+    store = sealed([Event("a", {"location": Point(1, 2)}), Event("b", {}, location=(1, 2))])
+    assert store["a"].location is None
+    assert store["b"].location == Point(1, 2)
+
+
+# -- time
+
+
+def test_an_event_is_valid_before_until() -> None:
+    store = EventStore()
+    store.insert(Event("e", {}, until=NOON + MINUTE), NOON)
+    assert store.match(everything(), NOON + MINUTE - timedelta(microseconds=1)) == ["e"]
+    assert store.match(everything(), NOON + MINUTE) == []
+
+
+def test_what_has_expired_on_arrival_never_matches_and_leaves_its_id_free() -> None:
+    store = EventStore()
+    store.insert(Event("e", {"x": 1}, until=NOON), NOON)
+    assert store.match(everything(), NOON) == []
+    assert "e" not in store
+    with pytest.raises(UnknownEvent, match="expired"):
+        store.delete("e")
+    assert len(store) == 1
+    store.insert(Event("e", {"x": 2}), NOON)
+    assert store["e"].attributes == {"x": (2,)}
+    assert len(store) == 1
+
+
+def test_time_never_goes_back() -> None:
+    store = EventStore()
+    store.insert(Event("short", {}, until=NOON + MINUTE), NOON)
+    store.insert(Event("late", {}), NOON + 2 * MINUTE)
+    assert store.match(everything(), NOON) == ["late"]
+    store.insert(Event("skewed", {}, until=NOON + 3 * MINUTE), NOON)  # a clock that lags behind
+    assert store.match(everything(), NOON) == ["late", "skewed"]
+
+
+def test_the_clock_is_taken_where_no_time_is_given() -> None:
+    store = EventStore()
+    now = datetime.now(UTC)
+    store.insert(Event("gone", {}, until=now - MINUTE))
+    store.insert(Event("there", {}, until=now + 60 * MINUTE))
+    assert store.match(everything()) == ["there"]
+    with pytest.raises(InvalidValue, match="expected a datetime"):
+        store.match(everything(), now="noon")  # type: ignore[arg-type]
+
+
+def test_a_sweep_is_bounded_and_returns_memory() -> None:
+    store = EventStore()
+    n = 20_000
+    store.insert_many(
+        [Event(f"e{i}", {"x": float(i)}, until=NOON + (i % 4 + 1) * MINUTE) for i in range(n)], NOON
+    )
+    before = store.stats()["memory"]
+    now = NOON + 3 * MINUTE
+    assert store.expire(now, limit=1_000) == 1_000
+    assert len(store) == n - 1_000
+    n_dropped = 1_000
+    while more := store.expire(now):
+        n_dropped += more
+    assert n_dropped == 3 * n // 4
+    assert len(store) == n // 4 == len(store.match(everything(), now))
+    assert store.stats()["memory"] < before / 2
+    assert store.expire(NOON + 9 * MINUTE) == n // 4
+    assert store.stats()["n_segments"] == 0
+
+
+def test_merging_drops_what_has_expired() -> None:
+    store = EventStore()
+    for round in range(40):
+        now = NOON + round * MINUTE
+        until = now + MINUTE
+        made = [Event(f"{round}.{i}", {"x": i}, until=until) for i in range(1_500)]
+        store.insert_many(made, now)
+        assert len(store.match(everything(), now)) == 1_500
+    assert store.stats()["n_segments"] <= MIN_MERGED
+    assert len(store) < 10_000
+
+
+# -- order
+
+
+def test_newest_is_by_time_then_by_arrival() -> None:
+    store = EventStore()
+    for id, time, now in [
+        ("old", NOON, NOON), ("new", NOON + 5 * MINUTE, NOON), ("arrived", None, NOON + 2 * MINUTE),
+        ("same", NOON, NOON + 9 * MINUTE),
+    ]:  # fmt: skip
+        store.insert(Event(id, {}, time=time), now)
+    assert store.match(everything(), NOON) == ["new", "arrived", "same", "old"]
+    assert store.match(everything(), NOON, limit=2) == ["new", "arrived"]
+    assert store.match(everything(), NOON, limit=0) == []
+
+
+def test_the_order_of_arrival_outlives_the_layout() -> None:
+    n = 5 * LEAF
+    numbers = np.random.default_rng(1).permutation(n).tolist()
+    store = EventStore()
+    store.insert_many([Event(f"e{i}", {"x": x}) for i, x in enumerate(numbers)], NOON)
+    assert store.stats()["n_segments"] == 1
+    assert store.match(everything(), NOON) == [f"e{i}" for i in reversed(range(n))]
+
+
+def test_nearest_is_by_distance_across_the_antimeridian() -> None:
+    store = EventStore()
+    places = {"far": (170, 0), "east": (179.9, 0), "west": (-179.8, 0), "pole": (0, 90)}
+    store.insert_many([Event(id, {}, location=place) for id, place in places.items()], NOON)
+    store.insert(Event("two", {"location": [Point(0, 0), Point(-179.95, 0)]}), NOON)
+    me = Subscription("me", "TRUE", location=(180, 0), radius_m=2_000_000)
+    assert store.match(me, NOON, order="nearest") == ["two", "east", "west", "far"]
+    assert store.match(me, NOON, order="nearest", limit=1) == ["two"]
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    store = EventStore()
+    with pytest.raises(InvalidSubscription, match="no location"):
+        store.match(everything(), NOON, order="nearest")
+    with pytest.raises(InvalidValue, match="newest, nearest"):
+        store.match(everything(), NOON, order="best")
+    with pytest.raises(InvalidValue, match="whole number"):
+        store.match(everything(), NOON, limit=-1)
+    with pytest.raises(InvalidSubscription, match="Subscription"):
+        store.match("x < 5", NOON)  # type: ignore[arg-type]
+    parts = " AND ".join(f"(a{n} = 1 OR b{n} = 1)" for n in range(12))
+    store.insert(Event("e", {}), NOON)
+    with pytest.raises(FilterTooComplex):
+        store.match(Subscription("s", parts), NOON)
+    with pytest.raises(InvalidValue, match="limit -1"):
+        store.expire(NOON, limit=-1)
+
+
+# -- ids
+
+
+def test_ids_are_refused_or_unknown() -> None:
+    store = sealed([Event(f"e{n}", {"x": n}) for n in range(5)])
+    store.insert(Event("head", {}), NOON)
+    for id in ("e3", "head"):
+        with pytest.raises(DuplicateEvent, match=id):
+            store.insert(Event(id, {}), NOON)
+        with pytest.raises(DuplicateEvent, match=id):
+            store.insert_many([Event("new", {}), Event(id, {})], NOON)
+    assert "new" not in store
+    assert 3 not in store
+    for id in ("e3", "head"):
+        store.delete(id)
+        store.insert(Event(id, {"x": "again"}), NOON)
+        assert store[id].attributes == {"x": ("again",)}
+    with pytest.raises(UnknownEvent, match="nobody"):
+        store["nobody"]
+    with pytest.raises(InvalidEvent, match="int is not many"):
+        store.insert_many(7)  # type: ignore[arg-type]
+
+
+# -- tables
+
+
+def test_an_arrow_table_is_read_as_events_from_arrow_reads_it() -> None:
+    n = 700
+    texts = ["a", "b", "2016", None, "2026-01-01", "é"]
+    table = pa.table(
+        {
+            "event_id": pa.array(range(n)),
+            "event_until": pa.array([None if i % 3 else NOON + i * MINUTE for i in range(n)]),
+            "event_time": pa.array([None if i % 2 else NOON + i * MINUTE for i in range(n)]),
+            "event_payload": pa.array([b"p" if i % 5 == 0 else None for i in range(n)]),
+            "event_location": pa.array(
+                [None if i % 7 == 0 else {"lon": i / 7, "lat": -0.0} for i in range(n)]
+            ),
+            "f": pa.array([None if i % 4 == 0 else i / 3 for i in range(n)]),
+            "nan": pa.array([math.nan if i % 2 else i / 3 for i in range(n)]),
+            "i": pa.array(range(n), pa.int32()),
+            "b": pa.array([i % 2 == 0 for i in range(n)]),
+            "t": pa.array([texts[i % 6] for i in range(n)]),
+            "d": pa.array([texts[i % 2] for i in range(n)]).dictionary_encode(),
+            "at": pa.array([NOON + i * MINUTE for i in range(n)], pa.timestamp("ms", "UTC")),
+            "nothing": pa.nulls(n),
+        }
+    )
+    store = EventStore()
+    store.insert_many(table, NOON)
+    events = events_from_arrow(table)
+    assert store.stats()["n_rough"] == 0
+    assert [store[e.id] for e in events if e.until is None] == [
+        e for e in events if e.until is None
+    ]
+    now = NOON + 100 * MINUTE
+    for text in ("f < 50", "nan IS NULL AND b", "t = '2016' OR t = 2016", "t LIKE '20%'",
+                 "d = 'b' AND i > 300", "distance(location, 50, 0) < 1000000",
+                 "at < TIMESTAMP '2026-01-01T14:00:00Z'", "nothing IS NULL"):  # fmt: skip
+        asked = Subscription("s", text)
+        expected = {
+            e.id for e in events
+            if evaluate(asked.condition, e) and (e.until is None or now < e.until)
+        }  # fmt: skip
+        assert set(store.match(asked, now)) == expected, text
+    with pytest.raises(DuplicateEvent, match="'699'"):
+        store.insert_many(table.slice(699), NOON)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([FAR + 1]),
+        pa.array([[1, 2]]),
+        pa.array([{"low": 1, "high": 2}]),
+        pa.array([{"mark": "FORD"}]),
+        pa.array([{"lon": math.inf, "lat": 0.0}]),
+        pa.array(["9007199254740993"]),
+        pa.array([10**18], pa.timestamp("us")),
+        pa.array([1], pa.timestamp("ns")),
+    ],
+)
+def test_what_columns_do_not_say_is_read_event_by_event(column: pa.Array) -> None:
+    with pytest.raises(NotPlain):
+        table_of_arrow(pa.table({"event_id": ["e"], "x": column}), 0)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"x": [1]}),
+        pa.table({"event_id": [""]}),
+        pa.table({"event_id": pa.array([None], pa.string())}),
+        pa.table({"event_id": ["a"], "event_until": ["soon"]}),
+        pa.table({"event_id": ["a"], "event_payload": [5]}),
+        pa.table(
+            {"event_id": ["a"], "event_location": [{"lon": 1.0, "lat": 1.0}], "location": [1]}
+        ),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused_whatever_its_size(table: pa.Table) -> None:
+    store = EventStore()
+    with pytest.raises(NotPlain):
+        table_of_arrow(table, 0)
+    for many in (table, pa.concat_tables([table] * 600)):
+        with pytest.raises(InvalidEvent):
+            store.insert_many(many, NOON)
+    assert len(store) == 0
+
+
+def test_a_table_goes_through_whatever_kinds_it_holds() -> None:
+    events = [Event(f"e{n}", {"x": held}) for n, held in enumerate([[1, 2], [3], [FAR + 1]])]
+    store = EventStore()
+    store.insert_many(events_to_arrow(events), NOON)
+    assert [store[e.id] for e in events] == events
+
+
+# -- leaves
+
+
+def values_of(n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Events over four columns: ties, gaps, infinities, and one that is always the same."""
+    random = np.random.default_rng(7)
+    values = random.random((n, 4))
+    values[:, 1] = np.round(values[:, 1], 1)
+    values[random.random((n, 4)) < 0.2] = np.nan
+    values[::97, 2] = math.inf
+    values[5::97, 2] = -math.inf
+    values[:, 3] = np.where(np.isnan(values[:, 3]), np.nan, 7.0)
+    return values
+
+
+@pytest.mark.parametrize("n", [LEAF - 1, LEAF, LEAF + 1, LEAF * GROUP + 1, 30_000])
+def test_many_leaves_find_what_a_plain_comparison_finds(n: int) -> None:
+    values, names = values_of(n), ["a", "b", "c", "d"]
+    random = np.random.default_rng(n)
+    asked = []
+    for _ in range(60):
+        chosen = random.permutation(4)[: random.integers(0, 5)]
+        bounds = {}
+        for m in chosen.tolist():
+            low, high = np.sort(random.choice([*random.random(3), 0.1, 0.3, 7.0, -math.inf], 2))
+            bounds[m] = (float(low), float(high))
+        asked.append(bounds)
+    store = EventStore()
+    subscriptions = [
+        Subscription("s", all_of([InRange(names[m], Range(*b)) for m, b in bounds.items()]))
+        for bounds in asked
+    ]
+    store.match_batch(subscriptions[:30], NOON)  # so that the layout has something to follow
+    columns = {name: values[:, m] for m, name in enumerate(names)}
+    store.insert_many(pa.table({"event_id": pa.array(range(n)), **columns}), NOON)
+    for bounds, subscription in zip(asked, subscriptions, strict=True):
+        met = np.ones(n, bool)
+        for m, (low, high) in bounds.items():
+            met &= (values[:, m] >= low) & (values[:, m] <= high)
+        found = store.match(subscription, NOON)
+        assert sorted(map(int, found)) == np.flatnonzero(met).tolist()
+
+
+def test_the_layout_follows_what_was_asked() -> None:
+    random = np.random.default_rng(3)
+    columns = random.random((3, 40 * LEAF))
+    names = [("x", NUMBER), ("y", NUMBER), ("z", NUMBER)]
+
+    def widths(asked: list[Any], names: list[Any] = names) -> list[float]:
+        order = order_of(40 * LEAF, names, lambda c: columns[c], asked)
+        assert order is not None
+        assert sorted(order.tolist()) == list(range(40 * LEAF))
+        leaves = columns[:, order].reshape(3, 40, LEAF)
+        return np.mean(leaves.max(axis=2) - leaves.min(axis=2), axis=1).round(1).tolist()
+
+    assert widths([{("z", NUMBER): (0.1, 0.11)}]) == [1.0, 1.0, 0.0]
+    assert widths([{("y", NUMBER): (0.5, 0.51), ("z", NUMBER): (0.1, 0.11)}])[0] == 1.0
+    assert widths([], [("x", NUMBER), ("p", LON), ("p", LAT)])[0] == 1.0
+    assert order_of(LEAF, names, lambda c: columns[c], []) is None
+    assert order_of(40 * LEAF, [("x", TEXT)], lambda c: columns[c], []) is None
+
+
+def test_merging_takes_the_newest_of_like_size() -> None:
+    assert n_to_merge([]) == n_to_merge([5]) == n_to_merge([1, 1, 1]) == 0
+    assert n_to_merge([1000, 10, 10, 10, 10]) == 4
+    assert n_to_merge([30, 10, 10, 10]) == 4
+    assert n_to_merge([50, 40, 10, 10, 10, 10]) == 6
+    assert n_to_merge([2**20, 2**20, 2**20, 2**20]) == 0
+
+
+# -- files
+
+
+def test_a_store_is_saved_and_opened_with_all_it_knows(tmp_path: Path) -> None:
+    events = [Event(f"e{n}", {"x": n, "t": f"t{n % 9}", "y": [n, -n]}, b"p") for n in range(3_000)]
+    store = EventStore()
+    store.insert_many(events, NOON)
+    store.delete("e7")
+    store.save(tmp_path / "a" / "store")
+    opened = EventStore.open(tmp_path / "a" / "store")
+    asked = Subscription("s", "x < 20 AND t LIKE 't%' AND y < -1")
+    assert opened.match(asked, NOON) == store.match(asked, NOON)
+    assert "e7" not in opened
+    assert opened["e8"] == events[8]
+    assert len(opened) == 2_999
+    opened.delete("e8")  # only in memory
+    assert "e8" in EventStore.open(tmp_path / "a" / "store")
+    opened.insert(Event("newest", {"x": 1, "t": "t", "y": -5}), NOON)
+    assert opened.match(asked, NOON)[0] == "newest"
+
+
+def test_files_that_are_no_store_are_refused(tmp_path: Path) -> None:
+    store = sealed([Event("e", {"x": 1})])
+    store.save(tmp_path / "s")
+    with pytest.raises(SnapshotError, match="exists"):
+        store.save(tmp_path / "s")
+    with pytest.raises(SnapshotError, match="not a store"):
+        EventStore.open(tmp_path / "nowhere")
+    np.save(tmp_path / "s" / "segment.0.flags.npy", np.zeros(5))
+    with pytest.raises(SnapshotError, match="damaged"):
+        EventStore.open(tmp_path / "s")
+    manifest = tmp_path / "s" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 9'))
+    with pytest.raises(SnapshotError, match="format 9"):
+        EventStore.open(tmp_path / "s")
+    manifest.write_text("{}")
+    with pytest.raises(SnapshotError, match="not that of an event store"):
+        EventStore.open(tmp_path / "s")
+    manifest.write_text("?")
+    with pytest.raises(SnapshotError, match="cannot be read"):
+        EventStore.open(tmp_path / "s")
