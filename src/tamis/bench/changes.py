@@ -79,7 +79,8 @@ def measure_readers(case: Case) -> dict[str, Any]:
         "target_per_second": TARGET_PER_SECOND,
         "reader_batch": READER_BATCH,
     }
-    for name, per_second in (("paced", TARGET_PER_SECOND), ("flat_out", 0)):
+    a_little_more = round(1.01 * TARGET_PER_SECOND)  # a pace is never quite kept
+    for name, per_second in (("paced", a_little_more), ("flat_out", 0)):
         changer = Changer(case, index, name)
         with no_gc(), Reader(case, index) as reader:
             quiet = reader.rate_during(sleep, SECONDS)
