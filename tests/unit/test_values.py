@@ -381,3 +381,9 @@ def test_geojson_may_have_a_bounding_box() -> None:
     raw = {"type": "Polygon", "coordinates": [ring], "bbox": [0, 0, 1, 1]}
     assert value_from_json(raw) == Polygon([(0, 0), (1, 0), (1, 1)])
     assert value_from_json({"type": "Point", "coordinates": [1, 2], "bbox": []}) == Point(1, 2)
+
+
+@pytest.mark.parametrize("holes", [5, "ring", None, [5]])
+def test_holes_that_are_no_rings(holes):
+    with pytest.raises(InvalidValue):
+        Polygon([(0, 0), (2, 0), (2, 2)], holes)

@@ -88,6 +88,9 @@ class Polygon:
         if isinstance(shape, _Polygon | _MultiPolygon):
             geometry = shape
         else:
+            given: object = holes
+            if isinstance(given, str) or not isinstance(given, Sequence):
+                raise InvalidValue(f"the holes {quoted(given)} are no list of rings")
             geometry = _Polygon(_check_ring(shape), [_check_ring(hole) for hole in holes])
         object.__setattr__(self, "geometry", _check_geometry(geometry))
 
