@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = "spark,bench,kafka,dev"
+EXTRAS = "spark,service,bench,kafka,dev"
 # Built without isolation, so that the build tools are pinned like everything else.
 BUILD_TOOLS = ["hatchling", "editables", "setuptools", "wheel"]
 OLDEST_PYTHON = (3, 11)

@@ -17,6 +17,10 @@
     ├── NotSupported            what an algorithm declares it cannot do  (ValueError)
     ├── SnapshotError           index files that cannot be written or opened
     ├── PipelineError           a pipeline that cannot start or go on
+    ├── StorageError            a database that cannot be used
+    │   └── StorageUnavailable  … now, and perhaps later
+    ├── VersionConflict         a change to what was changed meanwhile
+    ├── LimitReached            more of something than an owner may have
     └── MissingExtra            an optional part that is not installed   (ImportError)
 
 A message says what was given, what was expected and what to do. What was given is ``quoted``,
@@ -39,14 +43,18 @@ __all__ = [
     "InvalidSchema",
     "InvalidSubscription",
     "InvalidValue",
+    "LimitReached",
     "MissingExtra",
     "NotSupported",
     "PipelineError",
     "SchemaViolation",
     "SnapshotError",
+    "StorageError",
+    "StorageUnavailable",
     "TamisError",
     "UnknownEvent",
     "UnknownSubscription",
+    "VersionConflict",
 ]
 
 
@@ -201,6 +209,22 @@ class SnapshotError(TamisError):
 
 class PipelineError(TamisError):
     """A pipeline on Spark that cannot start or go on."""
+
+
+class StorageError(TamisError):
+    """A database that cannot be used, or does not hold what it should."""
+
+
+class StorageUnavailable(StorageError):
+    """A database that cannot be used now, and perhaps later."""
+
+
+class VersionConflict(TamisError):
+    """A change to something that was changed meanwhile."""
+
+
+class LimitReached(TamisError):
+    """More of something than an owner may have."""
 
 
 class MissingExtra(TamisError, ImportError):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tamis.spark import session
+from tamis.storage import Database
+from tests.integration.postgresql import PostgreSQL, running_postgresql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,3 +36,28 @@ def spark() -> Iterator[SparkSession]:
     running = session("tamis-tests", **conf)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """The one PostgreSQL server of a test run."""
+    with running_postgresql() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/tamis.db"
+    server: PostgreSQL = request.getfixturevalue("postgresql")
+    return server.new_database()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A database with our tables, of each kind."""
+    made = Database(database_url)
+    made.migrate()
+    yield made
+    made.close()

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sqlite3
-import subprocess
-import tempfile
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from tamis.delivery import LARGEST_DIGEST, notification_id, settings_text
-from tamis.errors import PipelineError
+from tamis.errors import PipelineError, StorageError
 from tamis.spark.database import DatabaseOutbox
 from tamis.spark.digests import MATCH_COLUMNS, group, notifications
 from tamis.spark.outbox import ParquetOutbox
 from tests.integration.match_log import SPARK_SCHEMA, match
+from tests.integration.postgresql import PostgreSQL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -139,32 +137,9 @@ def test_sqlite(spark: SparkSession, rows: list[dict[str, Any]], tmp_path: Path)
 
 
 def test_postgresql(
-    postgresql: str, spark: SparkSession, rows: list[dict[str, Any]], tmp_path: Path
+    postgresql: PostgreSQL, spark: SparkSession, rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    check_database(postgresql, spark, rows, tmp_path / "database")
-
-
-@pytest.fixture
-def postgresql() -> Iterator[str]:
-    """The address of a server of our own, which listens in a folder only."""
-    initdb = shutil.which("initdb") or next(
-        (str(path) for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), None
-    )
-    if initdb is None:
-        pytest.skip("there is no PostgreSQL server on this machine")
-    user = "postgres" if os.geteuid() == 0 else None  # the server refuses to run as root
-    with tempfile.TemporaryDirectory(prefix="tamis-pg-") as made:
-        if user:
-            shutil.chown(made, user)
-        data, options = f"{made}/data", f"-c listen_addresses='' -k {made}"
-        control = [str(Path(initdb).with_name("pg_ctl")), "-D", data, "-w"]
-        quiet: dict[str, Any] = {"user": user, "stdout": subprocess.DEVNULL, "check": True}
-        subprocess.run([initdb, "-D", data, "-U", "tamis", "--no-sync"], **quiet)
-        subprocess.run([*control, "-l", f"{made}/log", "-o", options, "start"], **quiet)
-        try:
-            yield f"postgresql:///postgres?host={made}&user=tamis"
-        finally:
-            subprocess.run([*control, "-m", "immediate", "stop"], **quiet)
+    check_database(postgresql.new_database(), spark, rows, tmp_path / "database")
 
 
 def check_database(url: str, spark: SparkSession, rows: list[dict[str, Any]], folder: Path) -> None:
@@ -207,7 +182,7 @@ def test_a_micro_batch_is_inserted_whole_or_not_at_all(tmp_path: Path) -> None:
             "CREATE TRIGGER stop BEFORE INSERT ON notifications WHEN new.id = 'b' "
             "BEGIN SELECT RAISE(FAIL, 'stopped halfway'); END"
         )
-        with pytest.raises(sqlite3.IntegrityError, match="stopped halfway"):
+        with pytest.raises(IntegrityError, match="stopped halfway"):
             outbox.publish(0, tmp_path)
         assert outbox.read() == []
         connection.execute("DROP TRIGGER stop")
@@ -216,5 +191,5 @@ def test_a_micro_batch_is_inserted_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_outboxes_that_do_not_exist() -> None:
-    with pytest.raises(PipelineError, match="expected sqlite:///path or postgresql://"):
+    with pytest.raises(StorageError, match="expected sqlite:///path or postgresql://"):
         DatabaseOutbox("mysql://localhost")

@@ -11,6 +11,7 @@ from tamis.delivery.settings import (
     due_times,
     parse_settings,
     settings_text,
+    told_to_pipeline,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "parse_schedule",
     "parse_settings",
     "settings_text",
+    "told_to_pipeline",
 ]

@@ -26,6 +26,7 @@ __all__ = [
     "due_times",
     "parse_settings",
     "settings_text",
+    "told_to_pipeline",
 ]
 
 LARGEST_DIGEST = 1_000
@@ -84,6 +85,15 @@ def check_delivery(subscription: Subscription) -> Settings:
         return parse_settings(subscription.delivery)
     except InvalidDelivery as error:
         raise InvalidDelivery(f"subscription {quoted(subscription.id)}: {error}") from None
+
+
+def told_to_pipeline(delivery: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the pipeline reads, without those that only the sender needs.
+
+    >>> told_to_pipeline({"schedule": "every hour", "mail": "a@b.example"})
+    {'schedule': 'every hour'}
+    """
+    return {name: delivery[name] for name in _NAMES if name in delivery}
 
 
 def settings_text(delivery: Mapping[str, Any]) -> str:

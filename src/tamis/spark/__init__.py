@@ -1,5 +1,6 @@
 """Tamis on Spark: needs the extra ``tamis[spark]``, and brings its own Java where there is none."""
 
+from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
 from tamis.spark.database import DatabaseOutbox
 from tamis.spark.events import EventMapping
@@ -15,6 +16,7 @@ from tamis.spark.streaming import MatchStream, match_stream
 __all__ = [
     "ChangeDirectory",
     "ChangeSource",
+    "ChangeStore",
     "ChangeTable",
     "DatabaseOutbox",
     "EventMapping",

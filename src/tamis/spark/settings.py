@@ -84,14 +84,15 @@ class SubscriptionSettings(_Section):
     """
 
     initial: Path | None = None
-    source: Literal["files", "jdbc"] = "files"
+    source: Literal["files", "jdbc", "store"] = "files"
     path: Path | None = None
     url: str | None = None
     table: str | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> SubscriptionSettings:
-        _require(self, self.source, ("path",) if self.source == "files" else ("url", "table"))
+        wanted = {"files": ("path",), "jdbc": ("url", "table"), "store": ("url",)}
+        _require(self, self.source, wanted[self.source])
         return self
 
 

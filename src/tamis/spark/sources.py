@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import PipelineError
+from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
 from tamis.spark.database import DatabaseOutbox
 from tamis.spark.events import EventMapping
@@ -94,6 +95,9 @@ def _learned_columns(spark: SparkSession, settings: EventSettings) -> str:
 
 def open_changes(spark: SparkSession, settings: SubscriptionSettings) -> ChangeSource:
     """Where changes of subscriptions come from."""
+    if settings.source == "store":
+        assert settings.url is not None
+        return ChangeStore(settings.url)
     if settings.source == "jdbc":
         assert settings.url is not None
         assert settings.table is not None

@@ -1,0 +1,146 @@
+"""The change log: which subscriptions changed, in the order the changes were committed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from tamis.storage.database import Database
+from tamis.storage.tables import changes, counters, moment, subscriptions
+
+if TYPE_CHECKING:
+    import psycopg
+
+_CHANNEL = "tamis_changes"
+_POLL_S = 0.05
+_LONGEST_WAIT_S = 1.0  # between looks at the table, also where the database tells us
+
+
+def log_changes(connection: Connection, ids: Sequence[str]) -> int:
+    """Write changes down, to be called last in the transaction that makes them.
+
+    The counter's row stays locked until the commit, so sequences are committed in their order
+    and none is left out. Returns the sequence of the last change.
+    """
+    counter = counters.c.name == "changes"
+    raised = update(counters).where(counter).values(last=counters.c.last + len(ids))
+    last: int = connection.execute(raised.returning(counters.c.last)).scalar_one()
+    if ids:
+        first, at = last - len(ids) + 1, moment()
+        rows = [{"sequence": number, "id": id, "at": at} for number, id in enumerate(ids, first)]
+        connection.execute(insert(changes), rows)
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.pg_notify(_CHANNEL, str(last))))
+    return last
+
+
+class LoggedChange(NamedTuple):
+    """A subscription that changed, and how it is now: its row, or None if it must not match."""
+
+    sequence: int
+    id: str
+    row: Row[Any] | None
+
+
+class ChangeLog:
+    """The changes in a database, for those who follow them."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def last(self) -> int:
+        """The sequence of the last change; 0 if there is none."""
+        with self.database.reading() as connection:
+            return _last(connection)
+
+    def after(self, sequence: int) -> list[LoggedChange]:
+        """The subscriptions that changed after a sequence, each with its last change, in order.
+
+        All of it is of one state of the database: every change up to the last sequence that is
+        returned is in it, and none later.
+        """
+        latest = (
+            select(changes.c.id, func.max(changes.c.sequence).label("sequence"))
+            .where(changes.c.sequence > sequence)
+            .group_by(changes.c.id)
+            .subquery()
+        )
+        present = subscriptions.c.id == latest.c.id
+        query = (
+            select(latest.c.sequence, latest.c.id.label("changed"), subscriptions)
+            .select_from(latest.outerjoin(subscriptions, present))
+            .order_by(latest.c.sequence)
+        )
+        with self.database.reading() as connection:
+            rows = connection.execute(query).all()
+        return [
+            LoggedChange(row.sequence, row.changed, None if row.is_paused in (None, True) else row)
+            for row in rows
+        ]
+
+    @contextmanager
+    def watching(self) -> Iterator[Watch]:
+        """Something that waits for changes."""
+        watch = Watch(self)
+        try:
+            yield watch
+        finally:
+            watch.close()
+
+
+class Watch:
+    """Waits for changes: told by PostgreSQL, by looking again and again in SQLite."""
+
+    def __init__(self, log: ChangeLog) -> None:
+        self._log = log
+        self._listener: psycopg.Connection | None = None
+
+    def wait(self, sequence: int, timeout_s: float) -> int:
+        """The last sequence, as soon as it is above ``sequence`` or the time is over."""
+        until = time.monotonic() + timeout_s
+        while (last := self._log.last()) <= sequence and (left := until - time.monotonic()) > 0:
+            self._pause(min(left, _LONGEST_WAIT_S))
+        return last
+
+    def close(self) -> None:
+        """End the connection that listens."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+    def _pause(self, longest_s: float) -> None:
+        if self._log.database.is_sqlite:
+            time.sleep(min(longest_s, _POLL_S))
+            return
+        import psycopg
+
+        try:
+            if self._listener is None:
+                # A change between the last look and this line is found by the next look.
+                longest_s = 0
+                self._listener = _listen(self._log.database)
+            for _ in self._listener.notifies(timeout=longest_s, stop_after=1):
+                pass
+        except psycopg.OperationalError:  # the database is away: looking will tell
+            self.close()
+            time.sleep(min(longest_s, _POLL_S))
+
+
+def _listen(database: Database) -> psycopg.Connection:
+    import psycopg
+
+    address = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    connection = psycopg.connect(address, autocommit=True, connect_timeout=5)
+    connection.execute(f"LISTEN {_CHANNEL}")
+    return connection
+
+
+def _last(connection: Connection) -> int:
+    found: int = connection.execute(
+        select(counters.c.last).where(counters.c.name == "changes")
+    ).scalar_one()
+    return found
