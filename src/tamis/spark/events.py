@@ -33,7 +33,8 @@ class EventMapping:
     columns that hold JSON objects as text; their fields are attributes, under the prefix given
     in a mapping (``{"body": "car."}``). ``id``, ``time`` and ``payload`` may also name a field
     of such an object. ``attributes`` says which columns count; without it all others do. A row
-    is a dead letter where the column ``error`` is not null, and that is the reason.
+    is a dead letter where the column ``error`` is not null, and that is the reason. ``until`` is
+    till when an event is valid; a stream keeps those that have one for late joiners.
 
     A nested struct or map is flattened with dots; an array is several values; a struct of lon
     and lat is a point, one of low and high a range, one of polygon (WKT) a polygon.
@@ -49,11 +50,12 @@ class EventMapping:
     json: Mapping[str, str] | Sequence[str] = ()
     attributes: Sequence[str] | None = None
     error: str | None = None
+    until: str | None = None
 
     @property
     def own_columns(self) -> set[str]:
         """The columns that are no attributes of their own."""
-        named = {self.id, self.time, self.payload, self.error, *self.prefix_of_json}
+        named = {self.id, self.time, self.until, self.payload, self.error, *self.prefix_of_json}
         return {name for name in named if name} | {c for pair in self.points.values() for c in pair}
 
     @property
@@ -76,7 +78,8 @@ class EventMapping:
         has_json = bool(self.prefix_of_json)
         needed = [*self.prefix_of_json, *(c for pair in self.points.values() for c in pair)]
         needed += [*(self.attributes or []), *([self.error] if self.error else [])]
-        needed += [] if has_json else [n for n in (self.id, self.time, self.payload) if n]
+        own = (self.id, self.time, self.until, self.payload)
+        needed += [] if has_json else [name for name in own if name]
         absent = [name for name in needed if name not in names]
         if absent:
             raise InvalidEvent(
@@ -106,12 +109,25 @@ class Events:
     positions: npt.NDArray[np.int64]
     ids: pa.Array
     times: pa.Array
+    untils: pa.Array
     payloads: pa.Array
     attributes: dict[str, pa.Array] | list[Checked]
     dead: list[tuple[int, str]]
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def take(self, which: npt.NDArray[np.int64]) -> Events:
+        """Some of the events; ``dead`` stays as it is."""
+        rows, held = pa.array(which), self.attributes
+        taken = (
+            [held[row] for row in which] if isinstance(held, list)
+            else {name: column.take(rows) for name, column in held.items()}
+        )  # fmt: skip
+        return Events(
+            self.positions[which], self.ids.take(rows), self.times.take(rows),
+            self.untils.take(rows), self.payloads.take(rows), taken, self.dead,
+        )  # fmt: skip
 
 
 class EventReader:
@@ -130,23 +146,20 @@ class EventReader:
         if columns is None:
             return self._read_rows(batch)
         ids = _as_text(batch.column(self.mapping.id))
-        times, dead = self._times(batch)
+        times, dead = _moments(batch, self.mapping.time)
+        untils, worse = _moments(batch, self.mapping.until)
+        dead.update(worse)
         dead.update(dict.fromkeys(_without_id(ids), "the event has no id"))
         dead.update(self._errors(batch))
         payloads = self._payloads(batch)
-        if not dead:
-            return Events(np.arange(batch.num_rows), ids, times, payloads, columns, [])
-        kept = np.array([row for row in range(batch.num_rows) if row not in dead], np.int64)
-        taken = pa.array(kept)
-        return Events(
-            kept, ids.take(taken), times.take(taken), payloads.take(taken),
-            {name: column.take(taken) for name, column in columns.items()}, sorted(dead.items()),
-        )  # fmt: skip
+        all_rows = np.arange(batch.num_rows)
+        events = Events(all_rows, ids, times, untils, payloads, columns, sorted(dead.items()))
+        return events.take(np.delete(all_rows, list(dead))) if dead else events
 
     def _plain_columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array] | None:
         """Attributes as flat columns; None if a row holds more than columns can say."""
         columns: dict[str, pa.Array] = {}
-        for own in (self.mapping.id, self.mapping.time):
+        for own in (self.mapping.id, self.mapping.time, self.mapping.until):
             if own and not _is_in_python(batch.column(own)):
                 return None
         for name in self.names:
@@ -155,23 +168,6 @@ class EventReader:
                     return None
                 columns[dotted] = column
         return columns
-
-    def _times(self, batch: pa.RecordBatch) -> tuple[pa.Array, dict[int, str]]:
-        name = self.mapping.time
-        dead: dict[int, str] = {}
-        if name is None:
-            return pa.nulls(batch.num_rows, TIMESTAMP), dead
-        column = batch.column(name)
-        if not pa.types.is_string(column.type):
-            return column.cast(TIMESTAMP), dead
-        times: list[Any] = []
-        for row, text in enumerate(column.to_pylist()):
-            try:
-                times.append(moment(text, name))
-            except TamisError as error:
-                times.append(None)
-                dead[row] = str(error)
-        return pa.array(times, TIMESTAMP), dead
 
     def _errors(self, batch: pa.RecordBatch) -> dict[int, str]:
         """The rows that are said to be none, with the reason."""
@@ -189,7 +185,7 @@ class EventReader:
 
     def _read_rows(self, batch: pa.RecordBatch) -> Events:
         """Row by row, for nested values, several values and JSON."""
-        positions, ids, times, payloads, checked = [], [], [], [], []
+        positions, ids, times, untils, payloads, checked = [], [], [], [], [], []
         dead: list[tuple[int, str]] = []
         for position, row in enumerate(read_rows(batch, self.mapping)):
             try:
@@ -197,6 +193,7 @@ class EventReader:
                     raise row
                 identity = id_text(row.id)
                 time = moment(row.time, self.mapping.time or "time")
+                until = moment(row.until, self.mapping.until or "until")
                 attributes = as_attributes(row.attributes)
                 if self.known is not None:
                     self.known.check_event(attributes)
@@ -206,12 +203,31 @@ class EventReader:
             positions.append(position)
             ids.append(identity)
             times.append(time)
+            untils.append(until)
             payloads.append(row.payload)
             checked.append(Checked(attributes))
         return Events(
             np.array(positions, np.int64), pa.array(ids, pa.string()), pa.array(times, TIMESTAMP),
-            pa.array(payloads, pa.binary()), checked, dead,
+            pa.array(untils, TIMESTAMP), pa.array(payloads, pa.binary()), checked, dead,
         )  # fmt: skip
+
+
+def _moments(batch: pa.RecordBatch, name: str | None) -> tuple[pa.Array, dict[int, str]]:
+    """The times in a column, and the rows that hold none that can be read, with the reason."""
+    dead: dict[int, str] = {}
+    if name is None:
+        return pa.nulls(batch.num_rows, TIMESTAMP), dead
+    column = batch.column(name)
+    if not pa.types.is_string(column.type):
+        return column.cast(TIMESTAMP), dead
+    times: list[Any] = []
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            times.append(moment(text, name))
+        except TamisError as error:
+            times.append(None)
+            dead[row] = str(error)
+    return pa.array(times, TIMESTAMP), dead
 
 
 def _flat(name: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
@@ -256,12 +272,11 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _check_own(mapping: EventMapping, schema: pa.Schema) -> None:
+    times = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_string)
     tests: dict[str | None, tuple[tuple[Any, ...], str]] = {
         mapping.id: ((pa.types.is_string, pa.types.is_integer), "text or whole numbers"),
-        mapping.time: (
-            (pa.types.is_timestamp, pa.types.is_date, pa.types.is_string),
-            "timestamps, dates or text",
-        ),
+        mapping.time: (times, "timestamps, dates or text"),
+        mapping.until: (times, "timestamps, dates or text"),
         mapping.payload: ((pa.types.is_binary, pa.types.is_string), "binary or text"),
         mapping.error: ((pa.types.is_string,), "text"),
         **dict.fromkeys(mapping.prefix_of_json, ((pa.types.is_string, pa.types.is_binary), "text")),

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from tamis.delivery import due_times
 from tamis.spark.events import TIMESTAMP, Events
+from tamis.spark.kept_events import write_kept
 from tamis.spark.tasks import Matcher, Plan, dead_letter_batch
 from tamis.spark.versions import Found, OpenVersion
 
@@ -48,7 +49,9 @@ _GROUP_PAYLOAD_BYTES = 64_000_000
 
 Numbers = npt.NDArray[np.int32]
 
-REPORT = "file string, n_events long, n_matches long, dead_file string, n_dead long"
+REPORT = (
+    "file string, n_events long, n_matches long, dead_file string, n_dead long, kept_file string"
+)
 
 
 class MatchFile:
@@ -157,7 +160,7 @@ class MatchFile:
 def write_matches(
     plan: Plan, folder: Path, matched_at: np.datetime64 | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Write the matches and the dead letters of a task; yields a row that says where.
+    """Write the matches, dead letters and kept events of a task; yields a row that says where.
 
     Names are unique: of a task that ran twice, only the files of the run that Spark counts
     are named in the report.
@@ -165,7 +168,9 @@ def write_matches(
     name = uuid.uuid4().hex
     matcher = Matcher(plan)
     file: MatchFile | None = None
-    path, dead_path = folder / f"matches-{name}.parquet", folder / f"dead-{name}.parquet"
+    path, dead_path, kept_path = (
+        folder / f"{kind}-{name}.parquet" for kind in ("matches", "dead", "kept")
+    )
     for _, events, found in matcher.match(batches):
         if file is None:
             assert matcher.opened is not None
@@ -175,6 +180,8 @@ def write_matches(
         file.close()
     if matcher.dead:
         pq.write_table(pa.Table.from_batches([dead_letter_batch(matcher.dead)]), dead_path)
+    if matcher.kept:
+        write_kept(kept_path, matcher.kept)
     n_events = matcher.n_events if matcher.is_first_shard else 0
     report = [
         pa.array([file and path.name], pa.string()),
@@ -182,6 +189,7 @@ def write_matches(
         pa.array([file.n_matches if file else 0], pa.int64()),
         pa.array([dead_path.name if matcher.dead else None], pa.string()),
         pa.array([len(matcher.dead)], pa.int64()),
+        pa.array([kept_path.name if matcher.kept else None], pa.string()),
     ]
     yield pa.RecordBatch.from_arrays(report, [part.split()[0] for part in REPORT.split(", ")])
 

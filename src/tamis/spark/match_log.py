@@ -4,6 +4,8 @@
 <path>/_aside/                batches that are being written
 <path>/batch=N/matches-*      the matches of a batch, Parquet
 <path>/batch=N/dead-*         the rows of a batch that nobody can read, Parquet
+<path>/batch=N/kept-*         its events with a validity, for late joiners, Parquet
+<path>/batch=N/told-*         which of such events subscriptions that changed were told of, Parquet
 
 A folder ``batch=N`` appears whole, by one rename. Nothing in it changes, but for the matches that
 `clean` removes once every query that reads them has passed them.
@@ -30,6 +32,7 @@ from tamis.spark.snapshots import read_json, write_json
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from tamis.spark.late_joiners import LateMatches
     from tamis.spark.tasks import Plan
 
 FORMAT = 1
@@ -39,6 +42,9 @@ LOG_SCHEMA = (
     "payload binary"
 )
 DEAD_SCHEMA = "reason string, row string"
+# What stays in a folder when its matches go: dead letters are for people, who delete them; of the
+# others `LateJoiners` does so when the events have expired.
+_KEPT = ("dead", "kept", "told")
 
 
 class Written(NamedTuple):
@@ -74,10 +80,7 @@ class MatchLog:
         shutil.rmtree(self.path / "_aside", ignore_errors=True)
 
     def clean(self, passed: Callable[[str], bool], before: int, age: timedelta) -> None:
-        """Remove matches that all have passed, of batches before one and of that age.
-
-        The rows nobody could read stay: they are for people, who delete them.
-        """
+        """Remove matches that all have passed, of batches before one and of that age."""
         newest = time.time() - age.total_seconds()
         for folder in self.path.glob("batch=*"):
             if int(folder.name[6:]) >= before or folder.stat().st_mtime > newest:
@@ -85,7 +88,7 @@ class MatchLog:
             matches = list(folder.glob("matches-*.parquet"))
             if not all(passed(file.name) for file in matches):
                 continue
-            if any(folder.glob("dead-*.parquet")):
+            if any(any(folder.glob(f"{kind}-*.parquet")) for kind in _KEPT):
                 for file in matches:
                     file.unlink()
             else:
@@ -96,14 +99,25 @@ class MatchLog:
         return self._folder(batch).exists()
 
     def write(
-        self, batch: int, spread: DataFrame, plan: Plan, matched_at: np.datetime64
+        self,
+        batch: int,
+        spread: DataFrame,
+        plan: Plan,
+        matched_at: np.datetime64,
+        late: LateMatches | None = None,
     ) -> Written | None:
-        """Match a batch of events into the log; None if it was there."""
+        """Match a batch of events into the log; None if it was there.
+
+        ``late`` is what late joiners get of the events of earlier batches.
+        """
         if self.has(batch):
             return None
         folder = self.aside()
         try:
             written = run_tasks(spread, plan, folder, matched_at)
+            if late is not None:
+                late.write(folder)
+                written = written._replace(n_matches=written.n_matches + late.matches.num_rows)
             self.publish(batch, folder)
         finally:
             shutil.rmtree(folder.parent, ignore_errors=True)
@@ -155,7 +169,7 @@ def run_tasks(
     report = spread.mapInArrow(function, REPORT).collect()
     folder.mkdir()
     for row in report:
-        for name in (row.file, row.dead_file):
+        for name in (row.file, row.dead_file, row.kept_file):
             if name is not None:
                 (written / name).rename(folder / name)
                 sync(folder / name)

@@ -24,6 +24,7 @@ class Row:
 
     id: Any
     time: Any
+    until: Any
     payload: bytes | None
     attributes: dict[str, Any]
 
@@ -65,11 +66,11 @@ def _row(held: dict[str, Any], names: list[str], mapping: EventMapping) -> Row:
             attributes[name] = Point(held[lon], held[lat])
     for column, prefix in mapping.prefix_of_json.items():
         _add_json(attributes, column, held[column], prefix)
-    id, time, payload = (
+    id, time, until, payload = (
         None if name is None else held[name] if name in held else _pop(attributes, name)
-        for name in (mapping.id, mapping.time, mapping.payload)
+        for name in (mapping.id, mapping.time, mapping.until, mapping.payload)
     )
-    return Row(id, time, _payload(payload), attributes)
+    return Row(id, time, until, _payload(payload), attributes)
 
 
 def _add_json(attributes: dict[str, Any], column: str, text: Any, prefix: str) -> None:

@@ -50,6 +50,7 @@ class EventColumns(_Section):
 
     id: str = "id"
     time: str | None = None
+    until: str | None = None
     payload: str | None = None
     points: dict[str, tuple[str, str]] = {}
     json_objects: Annotated[list[str], Field(alias="json")] = []

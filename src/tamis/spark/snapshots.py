@@ -2,6 +2,7 @@
 
 store.json                  format, n_tokens
 versions/<number>.json      number, sequence of the last change in it, the layers of each token
+versions/<number>.ids       the subscriptions that it changes, where that is asked for; Parquet
 layers/<name>/              written once (see layers.py)
 
 A version is there when its file is, which one rename brings; layers are written before.
@@ -15,13 +16,14 @@ import shutil
 import tempfile
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from tamis.errors import SnapshotError, TamisError
 from tamis.index import Index
@@ -58,8 +60,11 @@ def token_of(id: str, n_tokens: int) -> int:
 class SnapshotStore:
     """A directory of versions; one process writes to it, any number read.
 
-    ``n_tokens`` is fixed when the store is made.
+    ``n_tokens`` is fixed when the store is made. One that ``keeps_changes`` writes down which
+    subscriptions each version changes.
     """
+
+    keeps_changes = False
 
     def __init__(self, path: str | Path, n_tokens: int | None = None) -> None:
         self.path = Path(path).absolute()
@@ -128,6 +133,7 @@ class SnapshotStore:
         for old in numbers[:-1]:
             if old < number:
                 self._file(old).unlink(missing_ok=True)
+                self._file(old).with_suffix(".ids").unlink(missing_ok=True)
         needed = {
             Path(layer).name
             for kept in self.numbers()
@@ -158,12 +164,63 @@ class SnapshotStore:
         try:
             for token, some in of_token.items():
                 tokens[token] = self._changed(token, tokens[token], some)
+            if self.keeps_changes:
+                self._write_changed(list(changes))
             return self.publish(tokens, sequence)
         except BaseException:
             # Left behind, they would fill a disk that is full already.
             for layer in {layer for token in tokens for layer in token.layers} - held:
                 shutil.rmtree(layer, ignore_errors=True)
             raise
+
+    def changed(self, before: int, after: int) -> set[str] | None:
+        """The subscriptions that changed from one version to another; None if that is not known."""
+        ids: set[str] = set()
+        for number in self.numbers():
+            if before < number <= after:
+                file = self._file(number).with_suffix(".ids")
+                if not file.exists():
+                    return None
+                ids.update(pq.read_table(file)["id"].to_pylist())
+        return ids
+
+    def ids(self, version: Version) -> Iterator[str]:
+        """The subscriptions that a version has."""
+        for place in version.tokens:
+            over = open_layer(Path(place.delta)) if place.delta else None
+            if place.base:
+                gone = set() if over is None else set(over.removed.tolist())
+                ids = open_layer(Path(place.base)).ids.to_pylist()
+                yield from (id for row, id in enumerate(ids) if row not in gone)
+            if over is not None:
+                yield from over.ids.to_pylist()
+
+    def find(self, version: Version, ids: Iterable[str]) -> dict[str, Subscription]:
+        """Those of some subscriptions that a version has."""
+        of_token: dict[int, list[str]] = {}
+        for id in ids:
+            of_token.setdefault(token_of(id, self.n_tokens), []).append(id)
+        found: dict[str, Subscription] = {}
+        for token, some in of_token.items():
+            place = version.tokens[token]
+            over = open_layer(Path(place.delta)) if place.delta else None
+            base = open_layer(Path(place.base)) if place.base else None
+            if base is not None:
+                gone = set() if over is None else set(over.removed.tolist())
+                held = [id for id in some if id in base.index]
+                rows = _rows_of(base, held)
+                living = (id for id, row in zip(held, rows, strict=True) if row not in gone)
+                found.update((id, base.index[id]) for id in living)
+            if over is not None:
+                found.update((id, over.index[id]) for id in some if id in over.index)
+        return found
+
+    def _write_changed(self, ids: list[str]) -> None:
+        """For the next version; written before it, so that whoever sees it knows its changes."""
+        file = self._file((self.numbers() or [0])[-1] + 1).with_suffix(".ids")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": pa.array(ids, pa.string())}), file)
+        sync(file)
 
     def _changed(
         self, token: int, place: TokenPlace, changes: dict[str, Subscription | None]

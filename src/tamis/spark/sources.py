@@ -34,7 +34,7 @@ def open_events(spark: SparkSession, settings: EventSettings) -> tuple[DataFrame
     columns = settings.columns
     mapping = EventMapping(
         columns.id, columns.time, columns.payload, columns.points, columns.json_objects,
-        columns.attributes,
+        columns.attributes, until=columns.until,
     )  # fmt: skip
     if settings.source == "kafka":
         return _open_topic(spark, settings), replace(mapping, **TOPIC_COLUMNS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,13 @@ from tamis.spark.events import EventMapping
 from tamis.spark.first_load import is_large, load_changes
 from tamis.spark.follower import Follower
 from tamis.spark.jobs import described
+from tamis.spark.late_joiners import LateJoiners, LateMatches
 from tamis.spark.match_log import MatchLog, Written
 from tamis.spark.matching import Mode, arrow_schema, plan_of, spread_events
 from tamis.spark.pins import Pin, Pins
 from tamis.spark.snapshots import SnapshotStore, read_json, write_json
 from tamis.spark.subscriptions import load
+from tamis.spark.versions import Version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,10 +86,11 @@ class BatchMatcher:
         mode: Mode | None = None,
         n_shards: int | None = None,
         cleaner: LogCleaner | None = None,
+        late_joiners: LateJoiners | None = None,
     ) -> None:
         self.follower, self.pins, self.log = follower, pins, log
         self.mapping, self.mode, self.n_shards = mapping, mode, n_shards
-        self.cleaner = cleaner
+        self.cleaner, self.late_joiners = cleaner, late_joiners
         self.totals = Written(0, 0, 0)
 
     def __call__(self, events: DataFrame, batch: int) -> Written | None:
@@ -94,20 +98,31 @@ class BatchMatcher:
         if self.log.has(batch):
             return None
         spark = events.sparkSession
+        last = self.pins.get(batch - 1)
         pin = self.pins.get(batch)
         if pin is None:
             with described(spark, f"tamis: changes of subscriptions before batch {batch}"):
                 version = self.follower.refresh()
-            pin = self.pins.put(Pin(batch, version.number, _now()))
+            now = _now() if last is None else max(_now(), last.matched_at)
+            pin = self.pins.put(Pin(batch, version.number, now))
         version = self.follower.store.version(pin.version)
         plan = plan_of(events, version, self.mapping, self.mode, self.n_shards)
+        plan = replace(plan, now=pin.matched_at)
         how = "replicated" if plan.n_shards == 1 else f"{plan.n_shards} shards"
         with described(spark, f"tamis: match batch {batch}, version {pin.version}, {how}"):
-            written = self.log.write(batch, spread_events(events, plan), plan, pin.matched_at)
+            late = self._late(pin, version, last)
+            written = self.log.write(batch, spread_events(events, plan), plan, pin.matched_at, late)
         if written is not None:
             self.totals = Written(*map(sum, zip(self.totals, written, strict=True)))
         self._forget(batch)
         return written
+
+    def _late(self, pin: Pin, version: Version, last: Pin | None) -> LateMatches | None:
+        """What subscriptions get of earlier batches that changed since the last one."""
+        if self.late_joiners is None:
+            return None
+        before = None if last is None else self.follower.store.version(last.version)
+        return self.late_joiners.join(pin.batch, version, before, pin.matched_at)
 
     def _forget(self, batch: int) -> None:
         """Drop what only batches could need that Spark has committed."""
@@ -147,6 +162,9 @@ def match_stream(
     match log is its folder ``matches`` and the index files its folder ``snapshots``, where
     ``log`` and ``snapshots`` do not say otherwise.
 
+    Where the mapping says till when events are valid (``until``), those that are valid are kept,
+    and subscriptions that are new, changed or moved are told of them too: docs/events.md.
+
     ``readers`` are the checkpoints of the queries that read the log. Matches that all of them
     have passed are removed from it, ``keep`` after they were written; without readers none are.
     """
@@ -156,13 +174,19 @@ def match_stream(
     mapping.check(arrow_schema(events))
     folder = Path(checkpoint).absolute()
     match_log = MatchLog(log or folder / "matches")
-    match_log.claim(_name_of(folder))
+    keeps_events = mapping.until is not None
+    match_log.claim(_name_of(folder, keeps_events))
     spark = events.sparkSession
     place = Path(snapshots or folder / "snapshots")
     follower = Follower(_store(spark, place, subscriptions, changes, n_tokens), changes)
     cleaner = LogCleaner(match_log, [Path(reader) for reader in readers], keep) if readers else None
     pins = Pins(folder / "pins")
-    matcher = BatchMatcher(follower, pins, match_log, mapping, mode, n_shards, cleaner)
+    late = None
+    if keeps_events:
+        follower.store.keeps_changes = True
+        late = LateJoiners(match_log, follower.store)
+        events = _with_beat(events)
+    matcher = BatchMatcher(follower, pins, match_log, mapping, mode, n_shards, cleaner, late)
 
     def match_batch(frame: DataFrame, batch: int) -> None:
         matcher(frame, batch)
@@ -191,14 +215,34 @@ def _store(
     return load(spark, place, subscriptions, n_tokens)
 
 
-def _name_of(checkpoint: Path) -> str:
+def _name_of(checkpoint: Path, keeps_events: bool) -> str:
     """A name that the checkpoint keeps for as long as it lives."""
     file = checkpoint / "checkpoint.json"
     held = read_json(file)
     if held is None:
-        held = {"id": uuid.uuid4().hex}
+        held = {"id": uuid.uuid4().hex, "keeps_events": keeps_events}
         write_json(file, held)
+    if held.get("keeps_events", False) != keeps_events:
+        did, does = ("keeps", "not to") if held.get("keeps_events") else ("does not keep", "to")
+        raise PipelineError(
+            f"the checkpoint {checkpoint} is of a stream that {did} events for late joiners, and "
+            f"this one is {does}; name the column 'until' as before, or give a new checkpoint"
+        )
     return str(held["id"])
+
+
+def _with_beat(events: DataFrame) -> DataFrame:
+    """The same events, with a micro-batch every second also when there are none.
+
+    Without it a subscription would join only when the next event comes.
+    """
+    from pyspark.sql import functions as f
+
+    beat = events.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+    nothing = beat.where("value < 0").select(
+        *(f.lit(None).cast(field.dataType).alias(field.name) for field in events.schema)
+    )
+    return events.unionByName(nothing)
 
 
 def _now() -> np.datetime64:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.model import Event
 from tamis.spark.events import EventMapping, EventReader, Events
+from tamis.spark.kept_events import lasting_events, valid_events
 from tamis.spark.rows import row_as_json
 from tamis.spark.versions import Found, OpenVersion, Version, open_version
 
@@ -35,12 +37,14 @@ class Plan:
     """What a task must know: the version, how events are read, how many shards there are.
 
     With one shard every task has all tokens. With more, events come with the number of the
-    shard they are to be matched against, and each event comes to every shard.
+    shard they are to be matched against, and each event comes to every shard. At ``now`` events
+    whose validity has ended are passed over; without it none are.
     """
 
     version: Version
     mapping: EventMapping
     n_shards: int = 1
+    now: np.datetime64 | None = None
 
 
 class Slice(NamedTuple):
@@ -58,6 +62,7 @@ class Matcher:
         self.plan = plan
         self.opened: OpenVersion | None = None
         self.n_events = 0
+        self.kept: list[Event] = []
         self.dead: list[tuple[str, str]] = []
         self._reader: EventReader | None = None
         self._shard = 0
@@ -69,7 +74,10 @@ class Matcher:
         return self._shard == 0
 
     def match(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Slice]:
-        """Everything that matches; rows nobody can read are gathered in ``dead``."""
+        """Everything that matches.
+
+        Rows nobody can read are gathered in ``dead``, events with a validity in ``kept``.
+        """
         for whole in batches:
             batch = self._prepare(whole)
             first = 0
@@ -98,6 +106,10 @@ class Matcher:
         self.n_events += len(events)
         if self.is_first_shard:
             self.dead += [(reason, row_as_json(batch, row)) for row, reason in events.dead]
+        if self.plan.now is not None and self.plan.mapping.until is not None:
+            events = valid_events(events, self.plan.now)
+            if self.is_first_shard:
+                self.kept += lasting_events(events)
         if not len(events):
             return
         n_matches = 0

@@ -1,0 +1,206 @@
+"""Late joiners: what subscriptions that are new, changed or moved get of events still valid.
+
+A micro-batch is pinned to a version of the subscriptions and to a time. Its own events are
+matched with that version by the tasks: the live path. Beside that, each subscription that changed
+since the version of the micro-batch before is matched here with the events of all *earlier*
+micro-batches that are valid at that time. So an event and a subscription meet once: live if the
+version of the event's micro-batch has the subscription as it is, here if it changed afterwards.
+
+A subscription that changes again must not be told again of what it was told before. All valid
+events that it accepted as it was have been told, live or here; they are remembered until they
+expire. What it accepts as it is now, less what is remembered, is told.
+
+Everything a micro-batch adds is in its folder of the match log, which appears whole; what is in
+memory is read from there after a restart.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.delivery import due_times, settings_text
+from tamis.events import EventStore
+from tamis.model import Event, Subscription
+from tamis.spark.events import TIMESTAMP
+from tamis.spark.kept_events import read_kept
+from tamis.spark.layers import sync
+from tamis.spark.snapshots import SnapshotStore
+
+if TYPE_CHECKING:
+    from tamis.spark.match_log import MatchLog
+    from tamis.spark.versions import Version
+
+__all__ = ["LateJoiners", "LateMatches"]
+
+_MATCHES = pa.schema(
+    [
+        ("event_id", pa.string()),
+        ("subscription_id", pa.string()),
+        ("priority", pa.int8()),
+        ("index_version", pa.int64()),
+        ("owner", pa.string()),
+        ("event_time", TIMESTAMP),
+        ("matched_at", TIMESTAMP),
+        ("due", TIMESTAMP),
+        ("schedule", pa.string()),
+        ("payload", pa.binary()),
+    ]
+)
+_TOLD = pa.schema(
+    [("subscription_id", pa.string()), ("event_id", pa.string()), ("until", TIMESTAMP)]
+)
+_SWEEP_EVERY = 20  # micro-batches
+_SWEEP_EVENTS = 100_000
+
+_Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LateMatches:
+    """What a micro-batch adds for late joiners: matches, and what they were told before."""
+
+    matches: pa.Table
+    told: pa.Table
+
+    def write(self, folder: Path) -> None:
+        """Write the files of a micro-batch."""
+        for kind, table in (("matches", self.matches), ("told", self.told)):
+            if table.num_rows:
+                path = folder / f"{kind}-late-{uuid.uuid4().hex}.parquet"
+                pq.write_table(table, path)
+                sync(path)
+
+
+class LateJoiners:
+    """Matches subscriptions that changed with the events kept of earlier micro-batches."""
+
+    def __init__(self, log: MatchLog, snapshots: SnapshotStore) -> None:
+        self._log, self._snapshots = log, snapshots
+        self._store = EventStore()
+        self._told: dict[str, set[str]] = {}
+        self._next = 0  # the first micro-batch whose events are not in the store
+
+    def join(
+        self, batch: int, version: Version, before: Version | None, now: np.datetime64
+    ) -> LateMatches:
+        """What those get that changed between two versions."""
+        self._load(batch, now)
+        if batch % _SWEEP_EVERY == 0:
+            self._sweep(now)
+        matches: list[_Row] = []
+        told: list[_Row] = []
+        if len(self._store):
+            for id, old, new in self._changed(version, before):
+                told += self._remember(id, old, now)
+                if new is not None:
+                    matches += self._matches(new, version.number, now)
+        return LateMatches(_table(matches, _MATCHES), _table(told, _TOLD))
+
+    def _changed(
+        self, version: Version, before: Version | None
+    ) -> Iterator[tuple[str, Subscription | None, Subscription | None]]:
+        """The subscriptions that ask for something else than before: as they were and are."""
+        snapshots = self._snapshots
+        ids = None if before is None else snapshots.changed(before.number, version.number)
+        if ids is None:
+            ids = set(snapshots.ids(version))
+        old = {} if before is None else snapshots.find(before, ids)
+        new = snapshots.find(version, ids)
+        for id in sorted(ids):
+            was, now = old.get(id), new.get(id)
+            if was is None or now is None or was.condition != now.condition:
+                yield id, was, now
+
+    def _remember(self, id: str, old: Subscription | None, now: np.datetime64) -> list[_Row]:
+        """Remember what a subscription was told as it was; what is new in that."""
+        if old is None:
+            return []
+        told = self._told.setdefault(id, set())
+        more = [event for event in self._accepted(old, now) if event not in told]
+        told.update(more)
+        return [(id, event, _until(self._store[event])) for event in more]
+
+    def _matches(self, new: Subscription, version: int, now: np.datetime64) -> list[_Row]:
+        told = self._told.get(new.id, ())
+        text = settings_text(new.delivery)
+        (due,) = due_times(pa.array([text], pa.string()), now)
+        made: list[_Row] = []
+        for id in self._accepted(new, now):
+            if id in told:
+                continue
+            event = self._store[id]
+            times = (event.time or _datetime(now), _datetime(now), _datetime(due))
+            payload = event.payload or None
+            made.append((id, new.id, new.priority, version, new.owner, *times, text, payload))
+        return made
+
+    def _accepted(self, subscription: Subscription, now: np.datetime64) -> list[str]:
+        return self._store.match(subscription, _datetime(now))
+
+    # -- what is kept
+
+    def _load(self, batch: int, now: np.datetime64) -> None:
+        """Take in what the micro-batches before this one have kept."""
+        for folder in self._folders(batch):
+            kept: dict[str, Event] = {}
+            for file in sorted(folder.glob("kept-*.parquet")):
+                kept.update((event.id, event) for event in read_kept(file, now))
+            for id in kept:
+                if id in self._store:
+                    self._store.delete(id)  # it came again: the newest one counts
+            self._store.insert_many(kept.values(), _datetime(now))
+            for file in folder.glob("told-*.parquet"):
+                table = pq.read_table(file)
+                pairs = zip(*(table[name].to_pylist() for name in _TOLD.names[:2]), strict=True)
+                for subscription, event in pairs:
+                    self._told.setdefault(subscription, set()).add(event)
+        self._next = batch
+
+    def _folders(self, batch: int) -> Iterable[Path]:
+        if batch == self._next + 1:
+            return [self._log.path / f"batch={self._next}"]
+        numbers = {
+            int(file.parent.name[6:])
+            for kind in ("kept", "told")
+            for file in self._log.path.glob(f"batch=*/{kind}-*.parquet")
+        }
+        wanted = sorted(number for number in numbers if self._next <= number < batch)
+        return [self._log.path / f"batch={number}" for number in wanted]
+
+    def _sweep(self, now: np.datetime64) -> None:
+        """Let go of what has expired, in memory and in files."""
+        self._store.expire(_datetime(now), _SWEEP_EVENTS)
+        for id, events in list(self._told.items()):
+            events.intersection_update([event for event in events if event in self._store])
+            if not events:
+                del self._told[id]
+        for kind in ("kept", "told"):
+            for file in self._log.path.glob(f"batch=*/{kind}-*.parquet"):
+                last = pq.read_table(file, columns=["until"])["until"].cast(pa.int64())
+                if max(last.to_pylist()) <= now.astype("M8[us]").astype(np.int64):
+                    file.unlink()
+
+
+def _table(rows: list[_Row], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(list(held), field.type) for held, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def _until(event: Event) -> datetime:
+    assert event.until is not None
+    return event.until
+
+
+def _datetime(moment: np.datetime64) -> datetime:
+    made: datetime = moment.astype("M8[us]").item()
+    return made.replace(tzinfo=UTC)
