@@ -46,7 +46,7 @@ def test_sealed_heads_are_read_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_pa
         many = [Subscription(f"s{len(saved) + n}", filters(rnd)) for n in range(300)]
         index.add_many(many)
         saved.update({one.id: one for one in many})
-    is_sealed = [not block.decides for block in index._engine.state.blocks]
+    is_sealed = [not block.is_built for block in index._engine.state.blocks]
     assert sum(is_sealed) == MAX_WAITING
     assert not all(is_sealed)  # the writer went on by itself
     for id in rnd.sample(sorted(saved), 500):
@@ -64,7 +64,7 @@ def test_heads_become_blocks_in_the_background() -> None:
     for one in saved.values():
         index.add(one)
     index._engine.wait_for_merging()
-    assert all(block.decides for block in index._engine.state.blocks)
+    assert all(block.is_built for block in index._engine.state.blocks)
     check(index, saved)
 
 

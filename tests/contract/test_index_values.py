@@ -174,3 +174,12 @@ def test_a_column_that_cannot_be_read_is_refused(column: Any) -> None:
     for batch in [column] if is_frame else [{"x": column}, pa.table({"x": column})]:
         with pytest.raises(InvalidEvent):
             index.match_batch(batch)
+
+
+def test_a_point_in_an_attribute_that_is_only_asked_for_points() -> None:
+    """`!=` needs no latitude, so there is no column for it."""
+    index = Index()
+    index.add(Subscription("point", "where_ != point(0, 0)"))
+    index.add(Subscription("present", "a IS NOT NULL"))
+    event = {"a": 1, "where_": Point(4.5, 9.0)}
+    assert sorted(index.match(event)) == ["point", "present"]

@@ -278,3 +278,29 @@ def test_boxes_are_ranges(rows: list[tuple[Range, Range, int]], xys: list[tuple[
             event = {"x": x, "y": y}
             assert evaluate(index[id].condition, event) == evaluate(one.condition, event)
         check(index.match({"x": x, "y": y}), saved, {"x": x, "y": y})
+
+
+@given(
+    st.lists(st.tuples(filters, priorities), min_size=1, max_size=24),
+    st.lists(events, min_size=8, max_size=16),
+    st.integers(0, 24),
+)
+def test_a_batch_of_events_of_every_kind(
+    asked: list[tuple[Filter, int]], given_events: list[dict[str, Any]], n_built: int
+) -> None:
+    """Some subscriptions in blocks and the others in the head; events plain and not."""
+    saved = {
+        f"s{number}": Subscription(f"s{number}", filter, priority)
+        for number, (filter, priority) in enumerate(asked)
+    }
+    index = Index()
+    index.add_many(list(saved.values())[:n_built])
+    with tempfile.TemporaryDirectory() as folder:
+        index.save(Path(folder) / "index")
+        index = Index.open(Path(folder) / "index")
+        index.add_many(list(saved.values())[n_built:])
+        batch = [Event(f"e{number}", event) for number, event in enumerate(given_events)]
+        for event, found in zip(batch, index.match_batch(batch), strict=True):
+            assert sorted(found) == sorted(expected(saved, dict(event.attributes)))
+            levels = [saved[id].priority for id in found]
+            assert levels == sorted(levels)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.index.blocks import Array, Block
 from tamis.index.engine import State
-from tamis.kernels.emit import N_PRIORITIES, Found, arrange, settle_many
+from tamis.kernels.emit import N_PRIORITIES, Found, arrange, settle_leaders_many, settle_many
 
 
 class _Gathered(NamedTuple):
@@ -20,22 +20,29 @@ class _Gathered(NamedTuple):
 
 
 def match_matrix(
-    state: State, matrix: Array, one_by_one: Callable[[int], Array]
+    state: State,
+    matrix: Array,
+    one_by_one: Callable[[int], Array],
+    is_rough: Array | None = None,
 ) -> tuple[Array, Array]:
     """The rows of every event of a matrix, as offsets and rows, highest priority first.
 
     ``one_by_one`` matches an event by its number; it is asked for those that need more than
-    kernels can decide.
+    kernels can decide, and for those that the matrix does not say all of, ``is_rough``.
     """
-    is_open = np.zeros(len(matrix), np.uint8)
+    is_open = np.zeros(len(matrix), np.uint8) if is_rough is None else is_rough.copy()
     all_plain = not state.rows.flagged.any()
-    gathered = []
+    gathered, leaders = [], []
     for block in state.parts:
         slots, offsets = block.slots_of(matrix)
         if all_plain:
             gathered.append(_Gathered(block.rows_of(slots), offsets))
         else:
-            gathered.append(_settle(state, block, matrix, slots, offsets, is_open))
+            rows, led = _settle(state, block, matrix, slots, offsets, is_open)
+            gathered.append(rows)
+            leaders.append(led)
+    if any(len(one.rows) for one in leaders):
+        gathered.append(_settle_leaders(state, leaders, len(matrix)))
     opened = np.nonzero(is_open)[0]
     if len(opened):
         gathered = [_without(one, is_open) for one in gathered]
@@ -45,23 +52,66 @@ def match_matrix(
 
 def _settle(
     state: State, block: Block, matrix: Array, slots: Array, starts: Array, is_open: Array
-) -> _Gathered:
-    """The rows of what a block found; marks the events that must be matched one by one."""
-    held = (block.row_of_slot, block.tests, block.decides)
-    nowhere = np.empty(1, np.int32)
-    offsets = np.zeros(len(starts), np.int64)
-    parts, event = [], 0
-    while event < len(matrix):
-        room = len(slots) + 2 * len(state.rows.birth)
-        found = Found(np.empty(room, np.int32), nowhere, nowhere, np.zeros(3, np.int64))
-        own = np.zeros(len(starts), np.int64)
-        first = event
-        event = settle_many(
-            slots, starts, first, held, matrix, state.rows, state.version, found, own, is_open
+) -> tuple[_Gathered, _Gathered]:
+    """The rows of what a block found, and the leaders with many slots.
+
+    Marks the events that must be matched one by one.
+    """
+    held = (block.row_of_slot, block.tests)
+    leaders = np.empty(len(slots), np.int32)
+    ends = np.zeros((2, len(starts)), np.int64)
+
+    def settle_some(first: int, found: Found, own: Array) -> int:
+        both = np.stack([own, ends[1]])
+        event: int = settle_many(
+            slots, starts, first, held, matrix, state.rows, state.version, found, both, is_open
         )
-        offsets[first + 1 : event + 1] = offsets[first] + own[first + 1 : event + 1]
+        own[:], ends[1] = both
+        return event
+
+    rows = _in_rooms(state, leaders, ends[0], len(slots), settle_some)
+    return _Gathered(rows, ends[0]), _Gathered(leaders[: ends[1, -1]], ends[1])
+
+
+def _settle_leaders(state: State, leaders: list[_Gathered], n_events: int) -> _Gathered:
+    """The rows of leaders with many slots, which may lie in several parts."""
+    every, places = _put_together(leaders)
+    ends = np.zeros(n_events + 1, np.int64)
+    scratch = np.empty(len(every), np.int32)
+
+    def settle_some(first: int, found: Found, own: Array) -> int:
+        event: int = settle_leaders_many(
+            every, places, first, state.rows, state.version, found, own
+        )
+        return event
+
+    return _Gathered(_in_rooms(state, scratch, ends, len(every), settle_some), ends)
+
+
+def _in_rooms(
+    state: State,
+    leaders: Array,
+    ends: Array,
+    n_expected: int,
+    settle_some: Callable[[int, Found, Array], int],
+) -> Array:
+    """All rows that a kernel finds, which stops when the room it is given might be too small.
+
+    Writes ``ends``: where the rows of each event end.
+    """
+    parts, event = [], 0
+    room = n_expected + 2 * len(state.rows.birth)
+    while event < len(ends) - 1:
+        found = Found(np.empty(room, np.int32), leaders, np.empty(1, np.int32), np.zeros(3, "i8"))
+        own = np.zeros(len(ends), np.int64)
+        first = event
+        event = settle_some(first, found, own)
+        ends[first + 1 : event + 1] = ends[first] + own[first + 1 : event + 1]
         parts.append(found.rows[: own[event]])
-    return _Gathered(parts[0] if len(parts) == 1 else np.concatenate(parts), offsets)
+    return parts[0] if len(parts) == 1 else np.concatenate([*parts, _NOTHING])
+
+
+_NOTHING = np.zeros(0, np.int32)
 
 
 def _without(gathered: _Gathered, is_open: Array) -> _Gathered:
@@ -89,12 +139,17 @@ def _in_order(state: State, gathered: list[_Gathered], n_events: int) -> tuple[A
     offsets = np.zeros(n_events + 1, np.int64)
     if not gathered:
         return offsets, np.zeros(0, np.int32)
-    rows = gathered[0].rows
-    if len(gathered) > 1:
-        rows = np.concatenate([one.rows for one in gathered])
-    before = np.cumsum([0, *(len(one.rows) for one in gathered[:-1])])[:, np.newaxis]
-    places = np.stack([one.offsets for one in gathered]) + before
+    rows, places = _put_together(gathered)
     ordered = np.empty(len(rows), np.int32)
     n_levels = 1 if state.has_one_priority else N_PRIORITIES
     arrange(rows, places, n_levels, state.rows.priority, ordered, offsets)
     return offsets, ordered
+
+
+def _put_together(gathered: list[_Gathered]) -> tuple[Array, Array]:
+    """The rows of several parts in one array, and the places [part, event] in it."""
+    rows = gathered[0].rows
+    if len(gathered) > 1:
+        rows = np.concatenate([one.rows for one in gathered])
+    before = np.cumsum([0, *(len(one.rows) for one in gathered[:-1])])[:, np.newaxis]
+    return rows, np.stack([one.offsets for one in gathered]) + before

@@ -29,7 +29,7 @@ class Block(ABC):
     """
 
     kind: str
-    decides = True  # whether its tests are there to be judged, or every slot with some is asked
+    is_built = True  # whether it is as it shall stay; a sealed head still waits for that
 
     def __init__(
         self, bounds: Constraints | Boxes, row_of_slot: Array = NO_ROWS, tests: Tests = NO_TESTS

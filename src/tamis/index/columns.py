@@ -240,7 +240,7 @@ class Columns:
                 made[lanes.columns[TEXT]] = lanes.codes.number_of(value)
             else:
                 return None
-        return np.array(made)
+        return np.array(made, np.float64)
 
     def encode(self, attributes: Attributes) -> Encoded:
         """An event in all columns there are."""
@@ -251,7 +251,7 @@ class Columns:
                 continue
 
     def _encode(self, attributes: Attributes) -> Encoded:
-        vector = np.full(len(self.names), np.nan)
+        held = [_NAN] * len(self.names)  # written to more quickly than an array
         several: list[tuple[_Lanes, tuple[Value, ...]]] = []
         needs_hull = False
         for name, values in attributes.items():
@@ -259,9 +259,10 @@ class Columns:
             if lanes is None:
                 continue
             if len(values) == 1:
-                needs_hull |= not _put(lanes, values[0], vector)
+                needs_hull |= not _put(lanes, values[0], held)
             else:
                 several.append((lanes, values))
+        vector = np.array(held, np.float64)
         if not several and not needs_hull:
             return Encoded(vector)
         return _encode_several(vector, several, attributes, self._lanes, needs_hull)
@@ -272,7 +273,7 @@ def _code(codes: Texts, text: str) -> float:
     return float(number if number >= 0 else codes.append(text))
 
 
-def _put(lanes: _Lanes, value: Value, vector: Vector) -> bool:
+def _put(lanes: _Lanes, value: Value, vector: Vector | list[float]) -> bool:
     """Write a value into the lanes that are asked for; False if float64 cannot hold it."""
     columns, kind = lanes.columns, type(value)
     if columns[PRESENT] >= 0:
@@ -293,13 +294,15 @@ def _put(lanes: _Lanes, value: Value, vector: Vector) -> bool:
             return is_exact(micros)
     elif isinstance(value, Point):
         if columns[LON] >= 0:
-            vector[columns[LON]], vector[columns[LAT]] = value.lon, value.lat
+            vector[columns[LON]] = value.lon
+        if columns[LAT] >= 0:  # `!=` asks for a point, but not where it is
+            vector[columns[LAT]] = value.lat
     elif isinstance(value, Range):
         return columns[NUMBER] < 0 and columns[TIME] < 0
     return True
 
 
-def _put_text(lanes: _Lanes, text: str, vector: Vector) -> bool:
+def _put_text(lanes: _Lanes, text: str, vector: Vector | list[float]) -> bool:
     columns, exact = lanes.columns, True
     if columns[TEXT] >= 0:
         vector[columns[TEXT]] = lanes.codes.number_of(text)

@@ -167,7 +167,7 @@ class Engine:
     def dump(self) -> tuple[Rows, SlotTable | None]:
         """The rows, and all slots unless the blocks are the whole and nobody has died."""
         rows, blocks = self._rows, self.state.blocks
-        is_built = not len(self._head) and all(block.decides for block in blocks)
+        is_built = not len(self._head) and all(block.is_built for block in blocks)
         if is_built and not rows.table.death[: rows.n_rows].any():
             return rows, None
         tables = [block.table() for block in blocks]
@@ -249,7 +249,7 @@ class Engine:
                 is_settled = False
             found.counts[0] = n_rows
             settle(
-                slots, n_slots, block.row_of_slot, block.tests, vector, block.decides,
+                slots, n_slots, block.row_of_slot, block.tests, vector, True,
                 state.rows, state.version, found,
             )  # fmt: skip
             n_rows = int(found.counts[0])
@@ -373,4 +373,4 @@ def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
 
 def _waiting(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """The segments that are sealed heads; they are the newest."""
-    return tuple(one for one in segments if not all(block.decides for block in one))
+    return tuple(one for one in segments if not all(block.is_built for block in one))

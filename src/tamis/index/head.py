@@ -7,11 +7,12 @@ from array import array
 import numpy as np
 
 from tamis.index.blocks import Array, ScanBlock
+from tamis.index.head_tests import HeadTests
 from tamis.index.ranges import Box
 from tamis.index.slot_table import SlotTable, tests_of
 from tamis.index.slots import Slot
 from tamis.kernels.scan import Constraints
-from tamis.kernels.tests import NO_TESTS, Tests
+from tamis.kernels.tests import Tests
 
 HEAD_SLOTS = 1024
 
@@ -29,9 +30,7 @@ class Head:
         self.slots: list[Slot] = []
         self.row_of_slot = np.zeros(capacity, np.int32)
         self._n_constraints = 0
-        self._n_tests = 0
-        # Only how many tests a slot has: in the head a slot with tests is always asked.
-        self.tests: Tests = NO_TESTS._replace(start=np.zeros(capacity + 1, np.int32))
+        self._tests = HeadTests(capacity)
         self.constraints = Constraints(
             np.zeros(capacity + 1, np.int64),
             np.zeros(4 * capacity, np.int32),
@@ -42,6 +41,11 @@ class Head:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    @property
+    def tests(self) -> Tests:
+        """The tests of the slots there are."""
+        return self._tests.tests
 
     @property
     def is_full(self) -> bool:
@@ -73,8 +77,7 @@ class Head:
             low_view[first:last] = lows
             high_view[first:last] = highs
         self.constraints.start[position + 1] = last
-        self._n_tests += len(slot.tests)
-        self.tests.start[position + 1] = self._n_tests
+        self._tests.append(slot)
         self.row_of_slot[position] = row
         self._n_constraints = last
         self.slots.append(slot)
@@ -88,10 +91,9 @@ class Head:
 
     def _grow_slots(self) -> None:
         self.row_of_slot = np.concatenate([self.row_of_slot, np.zeros_like(self.row_of_slot)])
-        more = np.zeros(len(self.row_of_slot) // 2, np.int32)
-        start = np.concatenate([self.constraints.start, more.astype(np.int64)])
+        more = np.zeros(len(self.row_of_slot) // 2, np.int64)
+        start = np.concatenate([self.constraints.start, more])
         self.constraints = self.constraints._replace(start=start)
-        self.tests = self.tests._replace(start=np.concatenate([self.tests.start, more]))
 
     def _grow_constraints(self) -> None:
         self.constraints = Constraints(
@@ -107,9 +109,8 @@ def _views_of(constraints: Constraints) -> list[memoryview]:
 
 
 class HeadView(ScanBlock):
-    """The head as it was at some moment; of its tests only the number is known."""
+    """The head as it was at some moment."""
 
-    decides = False
     bounds: Constraints
 
     def __init__(self, head: Head) -> None:  # made at every change, so without a copy
@@ -125,7 +126,7 @@ class HeadView(ScanBlock):
 class SealedHead(ScanBlock):
     """A full head that waits to become a block, still scanned."""
 
-    decides = False
+    is_built = False
 
     def __init__(self, head: Head) -> None:
         n_slots = len(head)

@@ -145,8 +145,7 @@ class Index:
             return self._match_set(state, np.array([0, len(rows)]), rows)
         matrix = self._matrix(events)
         if matrix is None:
-            batch_of_any = attributes_of_batch(events)
-            return self._gathered(state, [self._match(state, one).copy() for one in batch_of_any])
+            return self._match_rows(state, attributes_of_batch(events))
         self._observer.notice_batch(matrix)
         batch = cache(lambda: attributes_of_batch(events))
 
@@ -354,6 +353,29 @@ class Index:
         encoded = self._columns.encode(attributes)
         self._observer.notice(encoded.vector)
         return encoded, self._asker(lambda: attributes)
+
+    def _match_rows(self, state: State, batch: list[Attributes]) -> MatchSet:
+        """A batch whose events are not all plain: those that are at once, the others by one."""
+        if self.schema is not None:
+            for attributes in batch:
+                self.schema.check_event(attributes)
+        encoded = [self._columns.encode(attributes) for attributes in batch]
+
+        def match_one(e: int) -> npt.NDArray[np.int32]:
+            return self._engine.match(state, encoded[e], self._asker(lambda: batch[e]))
+
+        if len(batch) < MIN_BATCH:
+            for one in encoded:
+                self._observer.notice(one.vector)
+            return self._gathered(state, [match_one(e).copy() for e in range(len(batch))])
+        # A column that was added meanwhile is none that this state asks for.
+        n_columns = max(len(one.vector) for one in encoded)
+        matrix = np.full((len(batch), n_columns), np.nan)
+        for row, one in zip(matrix, encoded, strict=True):
+            row[: len(one.vector)] = one.vector
+        self._observer.notice_batch(matrix)
+        is_rough = np.array([not one.is_plain for one in encoded], np.uint8)
+        return self._match_set(state, *match_matrix(state, matrix, match_one, is_rough))
 
     def _matrix(self, events: Any) -> Matrix | None:
         """A batch as numbers, if all its events are plain."""

@@ -144,15 +144,17 @@ def add_plain(slots, first, last, row_of_slot, flagged, rows, n_rows):
 def settle_many(slots, starts, first, block, matrix, table, version, found, ends, is_open):
     """``settle`` for plain events from ``first`` on; event e has slots[starts[e]:starts[e + 1]].
 
-    ``block``: its row_of_slot, tests and decides. Writes ``ends``: i8[E + 1], ``found.rows`` of
-    event e end at ``ends[e + 1]``, and sets ``is_open``: u1[E] for events with leaders or
-    questions left, which are to be matched one by one. Stops when ``found.rows`` might have too
-    little room for R rows; returns the event to go on with. O(slots + tests).
+    ``block``: its row_of_slot and tests. Writes ``ends``: i8[2, E + 1], the
+    ``found.rows`` of event e end at ``ends[0, e + 1]``, its ``found.leaders`` at
+    ``ends[1, e + 1]``. Sets ``is_open``: u1[E] for events with questions left, which are to be
+    matched one by one. Stops when ``found.rows`` might have too little room for R rows; returns
+    the event to go on with. ``found.leaders`` has room for all slots. O(slots + tests).
     """
-    row_of_slot, tests, decides = block
-    n_rows, event = ends[first], first
+    row_of_slot, tests = block
+    n_rows, event = ends[0, first], first
+    found.counts[1] = ends[1, first]
     while event < starts.size - 1 and n_rows + table.birth.size <= found.rows.size:
-        i = starts[event]
+        i, vector = starts[event], matrix[event]
         while True:
             n_plain = add_plain(
                 slots, i, starts[event + 1], row_of_slot, table.flagged, found.rows, n_rows
@@ -162,14 +164,36 @@ def settle_many(slots, starts, first, block, matrix, table, version, found, ends
                 break
             slot = slots[i]
             row = row_of_slot[slot] if row_of_slot.size else slot
-            found.counts[0], found.counts[1], found.counts[2] = n_rows, 0, 0
-            settle_flagged(slot, row, tests, matrix[event], decides, table, version, found)
+            found.counts[0], found.counts[2] = n_rows, 0
+            settle_flagged(slot, row, tests, vector, True, table, version, found)
             n_rows = found.counts[0]
-            if found.counts[1] or found.counts[2]:
+            if found.counts[2]:
                 is_open[event] = 1
             i += 1
         event += 1
-        ends[event] = n_rows
+        ends[0, event], ends[1, event] = n_rows, found.counts[1]
+    return event
+
+
+@kernel
+def settle_leaders_many(leaders, places, first, table, version, found, ends):
+    """``settle_leaders`` for events from ``first`` on, with what several parts found.
+
+    Part b found leaders[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
+    Writes ``ends``: i8[E + 1], ``found.rows`` of event e end at ``ends[e + 1]``. Stops when
+    ``found.rows`` might have too little room for R rows; returns the event to go on with.
+    O(n log n) for the n leaders of an event.
+    """
+    found.counts[0], event = ends[first], first
+    while event < ends.size - 1 and found.counts[0] + table.birth.size <= found.rows.size:
+        found.counts[1] = 0
+        for b in range(places.shape[0]):
+            for i in range(places[b, event], places[b, event + 1]):
+                found.leaders[found.counts[1]] = leaders[i]
+                found.counts[1] += 1
+        settle_leaders(table, version, found)
+        event += 1
+        ends[event] = found.counts[0]
     return event
 
 
