@@ -490,6 +490,31 @@ def test_an_unknown_name_is_refused() -> None:
         make("simpel", ["x"])
 
 
+PARAMETERS = [
+    (name, parameter)
+    for name in ALGORITHMS
+    for parameter in inspect.signature(load(name)).parameters
+    if parameter != "attributes"
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+def test_parameters_of_a_wrong_kind_are_refused_with_their_name(name: str, parameter: str) -> None:
+    wrong: list[Any] = [-1, 2.5, "q", np.nan, np.inf, [], ["x", "x"], ["q"], 2**70, {}]
+    default = inspect.signature(load(name)).parameters[parameter].default
+    if default is not None:
+        wrong.append(None)
+    if default is not True:
+        wrong.append(True)
+    if parameter == "threshold":
+        wrong.remove(np.inf)
+    for given in wrong:
+        if given == 2**70 and parameter in ("n_indexed", "n_names", "n_letters", "threshold"):
+            continue  # as many as there are
+        with pytest.raises(InvalidSchema, match=r"expected|need|more than"):
+            make(name, ["x", "y"], **{parameter: given})
+
+
 def test_attributes_are_checked() -> None:
     for wrong in (["x", "x"], [], [Attribute("x") for _ in range(2)]):
         with pytest.raises(InvalidSchema):

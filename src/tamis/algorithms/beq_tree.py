@@ -20,6 +20,7 @@ from tamis.algorithms.simple import Simple
 from tamis.errors import InvalidSchema
 from tamis.kernels.constraints import Stored
 from tamis.matching import Attribute, Capabilities
+from tamis.matching.parameters import check_count, check_names
 from tamis.matching.store import Slots, grown
 
 _MAX_CAPACITY = 65_535
@@ -59,13 +60,12 @@ class BEQTree(Simple):
         space: Sequence[str] | None = None,
     ) -> None:
         super().__init__(attributes)
-        names = [one.name for one in self.attributes]
-        axes = names[:2] if space is None else list(space)
-        if not set(axes) <= set(names) or not 1 <= len(set(axes)) == len(axes) <= 2:
-            raise InvalidSchema(f"{axes} as space; expected one or two attributes of the matcher")
-        if not 1 <= capacity <= _MAX_CAPACITY:
-            raise InvalidSchema(f"leaves of {capacity} events; expected 1 to {_MAX_CAPACITY:,}")
-        numbers = [names.index(name) for name in axes]
+        capacity = check_count("capacity", capacity, most=_MAX_CAPACITY)
+        numbers = list(range(min(2, self.n_attributes)))
+        if space is not None:
+            numbers = check_names("space", space, self.attributes)
+        if len(numbers) > 2:
+            raise InvalidSchema(f"space={space!r}; expected one or two attributes of the matcher")
         self._space = Space(
             np.array([*numbers, -1][:2], np.int64),
             self.domains.low[[*numbers, 0][:2]],

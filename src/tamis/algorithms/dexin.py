@@ -38,6 +38,7 @@ from tamis.algorithms.pipeline import Area, Pipeline, Plan
 from tamis.errors import InvalidSchema
 from tamis.kernels.cells import cell_of
 from tamis.matching import Attribute, Capabilities, SlotLists
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots
 from tamis.matching.table import Floats
 
@@ -79,9 +80,10 @@ class Dexin(Pipeline):
         plan: str = "near_optimal",
     ) -> None:
         super().__init__(attributes, plan, {"near_optimal", "optimal", "exclusive", "inclusive"})
-        if n_buckets < 1:
-            raise InvalidSchema(f"{n_buckets} buckets; expected 1 or more")
-        self.n_buckets, self.is_ordered = n_buckets, is_ordered
+        if not isinstance(is_ordered, bool):
+            raise InvalidSchema(f"is_ordered={is_ordered!r}; expected True or False")
+        self.n_buckets = n_buckets = check_count("n_buckets", n_buckets)
+        self.is_ordered = is_ordered
         n_lists = self.n_attributes * N_SIDES * n_buckets
         self._lists = SlotLists(n_lists, has_values=True)
         self._n_bounds = np.zeros((self.n_attributes, 2, n_buckets + 1), np.int64)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.errors import InvalidSchema
 from tamis.kernels.slot_lists import (
     Lists,
     append_entries,
@@ -18,6 +19,7 @@ from tamis.kernels.slot_lists import (
 
 Array = npt.NDArray[Any]
 _NO_VALUES = np.zeros(0)
+MAX_LISTS = 2**31 - 1  # their numbers are i4
 _FEW = 64  # a slot is searched in its lists if it is one of so few entries in all
 
 
@@ -36,6 +38,11 @@ class SlotLists:
     def __init__(
         self, n_lists: int, *, has_values: bool = False, value_type: npt.DTypeLike = np.float64
     ) -> None:
+        if n_lists > MAX_LISTS:
+            raise InvalidSchema(
+                f"{n_lists:,} lists of subscriptions; expected at most {MAX_LISTS:,}: fewer cells "
+                "or buckets, or fewer attributes"
+            )
         self._has_values = has_values
         self._value_type = value_type
         self._tail = 0
