@@ -159,6 +159,7 @@ def test_nothing_saved_finds_nothing(name: str) -> None:
     found = matcher.match_many(np.zeros((3, N_ATTRIBUTES)))
     assert (found.ids.tolist(), found.offsets.tolist()) == ([], [0, 0, 0, 0])
     assert len(matcher.match_many(np.zeros((0, N_ATTRIBUTES)))) == 0
+    assert len(matcher.match_many([])) == 0
 
 
 @every
@@ -323,9 +324,12 @@ def test_many_are_removed_at_once(name: str) -> None:
 def test_a_removal_is_all_or_nothing(name: str) -> None:
     matcher = make(name, ["x"])
     ids = matcher.add_many(Table.from_boxes([[0.1], [0.2]], [[0.8], [0.9]]))
-    for wrong in ([0, 5], [0, -1], [1, 1]):
+    strange: list[Any] = [[0, 5], [0, -1], [1, 1], [2**32], [2**40], [0.7], ["0"], [True], [None]]
+    for wrong in [*strange, np.array([2**32]), np.array([2**64 - 1], np.uint64)]:
         with pytest.raises(UnknownSubscription):
             matcher.remove_many(wrong)
+        with pytest.raises((UnknownSubscription, InvalidSubscription)):
+            matcher.update_many(wrong, Table.from_boxes([[0.1]], [[0.2]]))
     assert matcher.match([0.5]).tolist() == ids.tolist()
 
 
@@ -449,9 +453,14 @@ def test_wrong_tables_and_events_are_refused(name: str) -> None:
         matcher.add_many(box, [10])
     with pytest.raises(InvalidSubscription, match="no attribute 'z'"):
         matcher.add({"z": 1})
-    for event in ([0.5], [[0.5, 0.5]], ["a", "b"], [2**60, 1]):
+    rows = ([0.5], [[0.5, 0.5]], ["a", "b"], [2**60, 1], [2**53 + 1, 0.5], [-(2**63), 1], [[1], 1])
+    for event in rows:
         with pytest.raises(InvalidEvent):
             matcher.match(event)
+    with pytest.raises(InvalidEvent):
+        matcher.match_many([[0.5, 0.5], [0.5]])
+    with pytest.raises(InvalidSubscription, match="expected a Table"):
+        matcher.add_many([{"x": 1}])
     assert len(matcher) == 0
 
 
@@ -522,6 +531,14 @@ def test_attributes_are_checked() -> None:
     for low, high in ((1, 1), (2, 1), (0, np.inf), (np.nan, 1), (-1.7e308, 1.7e308)):
         with pytest.raises(InvalidSchema):
             Attribute("x", low, high)
+    wrong: list[tuple[Any, Any]] = [(2**53, 2**53 + 1), (0, 10**400), ("0", 1), (None, 1)]
+    for one, other in wrong:
+        with pytest.raises(InvalidSchema, match="differ as float64"):
+            Attribute("x", one, other)
+    names: list[Any] = ["xy", [5], [None]]
+    for given in names:
+        with pytest.raises(InvalidSchema, match="expected a"):
+            make("simple", given)
 
 
 # -- tables
@@ -538,6 +555,46 @@ def test_tables_refuse_what_contradicts_itself() -> None:
         Table.from_boxes([[2**53 + 1]], [[2**60]])
     with pytest.raises(InvalidSubscription, match="shape"):
         Table.from_boxes([[0.0]], [[1.0]], low_open=[[True, False]])
+    with pytest.raises(InvalidSubscription, match="no array"):
+        Table.from_boxes([[0.0], [0.0]], [[1.0], [1.0]], low_open=[[True, False], [True]])
+    with pytest.raises(InvalidSubscription, match="open end"):
+        Table.from_constraints([0, 1], [0], [0.5], [0.5], low_open=[1], negated=[1], n_attributes=1)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [[["1"]], [[True]], [[1j]], [[1.0], [1.0, 2.0]], [[2**53 + 1, 0.5]], [[2**53 + 1, None]]],
+)
+def test_tables_refuse_bounds_that_are_no_exact_numbers(bounds: Any) -> None:
+    with pytest.raises(InvalidSubscription):
+        Table.from_boxes(bounds, bounds)
+
+
+def test_tables_refuse_columns_that_are_no_number_of_an_attribute() -> None:
+    with pytest.raises(InvalidSubscription, match="whole numbers"):
+        Table.from_constraints([0, 1], [0.5], [0.0], [1.0], n_attributes=4)
+    with pytest.raises(InvalidSubscription, match="whole numbers"):
+        Table.from_constraints([0, 1.5], [0], [0.0], [1.0], n_attributes=4)
+    with pytest.raises(InvalidSubscription, match="ascend"):
+        Table.from_constraints([0, 1], [65_536], [0.0], [1.0], n_attributes=70_000)
+    far = np.full((1, 65_537), np.nan)
+    far[0, -1] = 0.5
+    with pytest.raises(InvalidSubscription, match="65,537"):
+        Table.from_boxes(far, far)
+
+
+@every
+def test_a_negated_constraint_is_marked_by_any_number_but_zero(name: str) -> None:
+    if Kinds.NOT_EQUAL not in kinds_of(name):
+        return
+    matcher = make(name, ["x"])
+    point = [0.5, 0.5, 0.5]
+    matcher.add_many(
+        Table.from_constraints(
+            [0, 1, 2, 3], [0] * 3, point, point, negated=[2, 256, 1], n_attributes=1
+        )
+    )
+    assert sorted(matcher.match([0.7]).tolist()) == [0, 1, 2]
 
 
 def test_an_interval_that_holds_nothing_is_hollow() -> None:
@@ -579,9 +636,10 @@ def test_expired_events_are_not_found_and_make_room(name: str) -> None:
     assert matcher.n_event_slots == 10
     found = matcher.match_subscription({"x": 0.5}, now=4.0).tolist()
     assert found == sorted([*ids[4:].tolist(), *again.tolist()])
-    for wrong in ([99], [-1], [5, 5]):
+    for wrong in ([99], [-1], [5, 5], [2**40], [4.5], ["5"], np.array([2**32 + 5])):
         with pytest.raises(InvalidEvent):
             matcher.remove_events(wrong)
+    assert matcher.n_events == 9
 
 
 @pytest.mark.parametrize("name", EVENT_MATCHERS)
@@ -592,9 +650,15 @@ def test_an_event_is_valid_until_its_end_and_no_longer(name: str) -> None:
         assert matcher.match_subscription({"x": Range(0, 1)}, now=now).tolist() == expected
     assert matcher.match_subscription({}, now=np.inf).tolist() == [2]
     assert matcher.match_subscription({"x": Range(0.5, 0.5, ends="[)")}).tolist() == []
-    for wrong in ([1.0, 2.0], np.nan):
-        with pytest.raises(InvalidEvent):
-            matcher.add_events([[0.5]], until=np.atleast_1d(wrong))
+    ends: list[Any] = [[1.0, 2.0], [np.nan], ["soon"], 5]
+    for wrong in ends:
+        with pytest.raises(InvalidEvent, match="until"):
+            matcher.add_events([[0.5]], until=wrong)
+    times: list[Any] = [None, "now", np.nan]
+    for moment in times:
+        with pytest.raises(InvalidEvent, match="now"):
+            matcher.match_subscription({}, now=moment)
+    assert matcher.add_events([]).tolist() == []
     with pytest.raises(NotSupported, match="expected one"):
         matcher.match_subscription(table_of([{}, {}], 1))
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from tamis.errors import InvalidEvent, InvalidSubscription, InvalidValue
 from tamis.matching.attributes import Attribute, TextCodes
+from tamis.matching.numbers import EXACT
 from tamis.matching.table import Table
 from tamis.values import Range
 
 Floats = npt.NDArray[np.float64]
-_EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,6 @@ def _number(value: object, error: type[InvalidValue | InvalidEvent | InvalidSubs
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise error(f"{value!r} is not a number")
-    if isinstance(value, int) and abs(value) > _EXACT:
+    if isinstance(value, int) and abs(value) > EXACT:
         raise error(f"{value} is beyond 2^53, where float64 is not exact")
     return float(value)
