@@ -50,6 +50,21 @@ def test_room_that_was_reserved_is_used_without_moving() -> None:
     assert lists.of(0).tolist() == [0, 2, 3, 5, 6]
 
 
+def test_room_does_not_grow_when_entries_move_from_list_to_list() -> None:
+    lists, n_lists, n_held = SlotLists(200, has_values=True), 200, 300
+    slots = np.arange(n_held, dtype=np.int32)
+    for key in range(n_lists):
+        keys = np.full(n_held, key, np.int32)
+        for i in range(n_held):
+            lists.extend(keys[i : i + 1], slots[i : i + 1], np.array([key + 0.5]))
+        assert lists.of(key).tolist() == slots.tolist()
+        start = lists.arrays.start[key]
+        assert (lists.arrays.values[start : start + n_held] == key + 0.5).all()
+        assert len(lists.arrays.slots) < 20 * n_held
+        lists.discard(keys, slots)
+    assert lists.n_entries == 0
+
+
 def test_discarding_in_order_keeps_the_order() -> None:
     lists = SlotLists(1)
     lists.discard_in_order(np.array([3], np.int32))

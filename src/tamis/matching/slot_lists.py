@@ -101,9 +101,15 @@ class SlotLists:
             self.n_entries = int(self.arrays.size.sum())
 
     def _make_room(self, moving: int) -> None:
-        """Room for a list of that capacity to move, and then some; much garbage is cleared."""
-        if 2 * int(self.arrays.capacity.sum()) < self._tail:
-            self._rebuild(self.arrays.capacity)
+        """Room for a list of that capacity to move, and then some; much garbage is cleared.
+
+        So is what lists keep from times when they were longer, if it is most of the room.
+        """
+        capacity, size = self.arrays.capacity, self.arrays.size
+        if int(capacity.sum()) > 4 * int(size.sum()) + len(self):
+            capacity = size
+        if 2 * int(capacity.sum()) < self._tail:
+            self._rebuild(capacity)
         more = max(1_000, len(self.arrays.slots) // 4, 4 * moving)
         slots = _longer(self.arrays.slots, more)
         values = _longer(self.arrays.values, more if self._has_values else 0)
