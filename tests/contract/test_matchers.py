@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from tamis.algorithms import ALGORITHMS, load, make
+from tamis.algorithms.simple import Simple
 from tamis.errors import (
     InvalidEvent,
     InvalidSchema,
@@ -19,7 +20,16 @@ from tamis.errors import (
     NotSupported,
     UnknownSubscription,
 )
-from tamis.matching import Attribute, EventMatcher, Kinds, Matcher, NotEqual, Order, Table
+from tamis.matching import (
+    Attribute,
+    Capabilities,
+    EventMatcher,
+    Kinds,
+    Matcher,
+    NotEqual,
+    Order,
+    Table,
+)
 from tamis.values import Range
 from tests.contract.matching_reference import (
     N_ATTRIBUTES,
@@ -427,6 +437,33 @@ def test_kinds_that_are_not_declared_are_refused(name: str) -> None:
         assert len(matcher) == 0
 
 
+class Narrow(Simple):
+    """What a matcher does that declares less than all, as none of the registry does."""
+
+    capabilities = Capabilities(kinds=Kinds.RANGE)
+
+
+def test_a_matcher_refuses_what_it_does_not_declare() -> None:
+    matcher = Narrow([*NAMES[:1], Attribute("brand", is_text=True)])
+    whole = Asked(0.25, 0.75)
+    refused = {
+        "open": Asked(0.25, 0.75, True),
+        "one_sided": Asked(0.25, None),
+        "point": Asked(0.25, 0.25),
+        "not_equal": Asked(0.25, 0.25, negated=True),
+    }
+    for word, asked in refused.items():
+        with pytest.raises(NotSupported, match=word):
+            Narrow(NAMES[:1]).add_many(table_of([{0: whole}, {0: asked}], 1))
+    with pytest.raises(NotSupported, match="text"):
+        matcher.add({"a0": Range(0, 1), "brand": "FORD"})
+    with pytest.raises(NotSupported, match="partial"):
+        matcher.add({"a0": Range(0, 1)})
+    with pytest.raises(NotSupported, match="lack"):
+        matcher.match({"a0": 0.5})
+    assert len(matcher) == 0
+
+
 @every
 def test_partial_subscriptions_and_missing_values_are_accepted_or_refused(name: str) -> None:
     matcher = make(name, NAMES)
@@ -685,9 +722,11 @@ def test_events_with_texts(name: str) -> None:
     for number, text in enumerate(("FORD", "Fiat", "ford", "λ", "")):
         assert matcher.match_subscription({"brand": text}).tolist() == [number]
     assert matcher.match_subscription({"brand": "Opel"}).tolist() == []
+    assert len(matcher.texts["brand"]) == 5, "a text was kept that no subscription saved names"
     if Kinds.NOT_EQUAL in kinds_of(name):
         found = matcher.match_subscription({"brand": NotEqual("FORD"), "price": 0.5})
         assert found.tolist() == [1, 2, 3, 4, 5]
+        assert matcher.match_subscription({"brand": NotEqual("Opel")}).tolist() == [*range(6)]
 
 
 class EventMachine(RuleBasedStateMachine):

@@ -72,7 +72,11 @@ class EventMatcher(Matcher):
 
     @final
     def add_events(self, values: npt.ArrayLike, until: npt.ArrayLike | None = None) -> Ids:
-        """Keep events, a row each; NaN where a value is missing. Returns their ids."""
+        """Keep events, a row each; NaN where a value is missing. Returns their ids.
+
+        A text is the code that ``texts[name].add(text)`` gives; one that nobody added is found by
+        no subscription that names it later.
+        """
         matrix = self._check_events(values, 2)
         ends = _check_until(until, len(matrix))
         n_reused = min(len(matrix), len(self._free_events))
@@ -109,7 +113,7 @@ class EventMatcher(Matcher):
         """
         table = subscription
         if not isinstance(table, Table):
-            table = self._reader.subscription(table)
+            table = self._reader.subscription(table, is_saved=False)
         self._check_table(table)
         if not isinstance(now, int | float | np.number) or np.isnan(now):
             raise InvalidEvent(f"now is {now!r}; expected a number, as until is")
