@@ -42,8 +42,6 @@ from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots
 from tamis.matching.table import Floats
 
-_FEW = 64  # a slot is searched in its buckets if it is one of so few entries in all
-
 
 class Dexin(Pipeline):
     """DEXIN (Fan, Liu, Tang: dynamic exclusive and inclusive methods, FGCS 2017).
@@ -101,7 +99,7 @@ class Dexin(Pipeline):
 
     def _drop(self, slots: Slots) -> None:
         keys, owners, values = self._entries(slots)
-        if self.is_ordered and len(keys) * _FEW < self._lists.n_entries:
+        if self.is_ordered and self._lists.is_search_short(keys):
             discard_ordered(self._lists.arrays, keys, owners, values)
             self._lists.n_entries -= len(keys)
         else:

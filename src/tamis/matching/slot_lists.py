@@ -20,7 +20,6 @@ from tamis.kernels.slot_lists import (
 Array = npt.NDArray[Any]
 _NO_VALUES = np.zeros(0)
 MAX_LISTS = 2**31 - 1  # their numbers are i4
-_FEW = 64  # a slot is searched in its lists if it is one of so few entries in all
 
 
 class SlotLists:
@@ -83,9 +82,13 @@ class SlotLists:
                 return
             self._make_room(int(self.arrays.capacity[keys[n_done]]))
 
+    def is_search_short(self, keys: Array) -> bool:
+        """Whether to search lists keys[i] one by one is no more work than to pass over all."""
+        return int(self.arrays.size[keys].sum()) <= 2 * (self.n_entries + len(self))
+
     def discard(self, keys: Array, slots: Array) -> None:
         """Take slots[i] out of list keys[i]: all entries of these slots, each of which is there."""
-        if len(keys) * _FEW < self.n_entries or not len(keys):
+        if self.is_search_short(keys):
             discard_entries(self.arrays, keys, slots)
             self.n_entries -= len(keys)
         else:
