@@ -24,6 +24,8 @@ from tamis.matching.parameters import check_count, check_names
 from tamis.matching.store import Slots, grown
 
 _MAX_CAPACITY = 65_535
+_FEW_LEAVES = 16
+_SPARSE = 16  # so many times the room that events need is nearly all empty
 
 
 class Leaf(NamedTuple):
@@ -47,8 +49,9 @@ class BEQTree(Simple):
     what was fast here, and lists it as unable to match events, so subscriptions are scanned for
     an event, as ``Simple`` does. Further choices of ours: orders are numbers of events within a
     leaf, whose values are looked up; events without a place are in leaves apart; a leaf that
-    cannot be split gets another one behind it; leaves are never merged; expired events leave
-    when a subscription accepts them.
+    cannot be split gets another one behind it; leaves are not merged, but the tree is made anew
+    when there are twice as many as then and nearly all of their room is empty; expired events
+    leave when a subscription accepts them.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(matches_subscriptions=True)
@@ -73,6 +76,7 @@ class BEQTree(Simple):
         )
         self._quads = self._empty(capacity)
         self._n_in_tree = 0
+        self._n_leaves_then = _FEW_LEAVES  # when the tree was last made anew
 
     @property
     def n_leaves(self) -> int:
@@ -106,6 +110,20 @@ class BEQTree(Simple):
         )
 
     def _add_events(self, slots: Slots) -> None:
+        n_room = self.n_leaves * self._quads.slots.shape[1]
+        if self.n_leaves > 2 * self._n_leaves_then and _SPARSE * self._n_in_tree < n_room:
+            self._make_anew(slots)
+        self._put_events(slots)
+
+    def _make_anew(self, coming: Slots) -> None:
+        """The tree of those that are there without the leaves of those that were."""
+        is_held = self.has_event[: self.n_event_slots].copy()
+        is_held[coming] = False
+        self._quads, self._n_in_tree = self._empty(self._quads.slots.shape[1]), 0
+        self._put_events(np.flatnonzero(is_held).astype(np.int32))
+        self._n_leaves_then = max(_FEW_LEAVES, self.n_leaves)
+
+    def _put_events(self, slots: Slots) -> None:
         are_many = len(slots) > self._n_in_tree
         n_done = 0
         while True:
