@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from tamis.algorithms import ALGORITHMS, load, make
+from tamis.algorithms.simple import Simple
 from tamis.errors import (
     InvalidEvent,
     InvalidSchema,
@@ -19,7 +20,16 @@ from tamis.errors import (
     NotSupported,
     UnknownSubscription,
 )
-from tamis.matching import Attribute, EventMatcher, Kinds, Matcher, NotEqual, Order, Table
+from tamis.matching import (
+    Attribute,
+    Capabilities,
+    EventMatcher,
+    Kinds,
+    Matcher,
+    NotEqual,
+    Order,
+    Table,
+)
 from tamis.values import Range
 from tests.contract.matching_reference import (
     N_ATTRIBUTES,
@@ -159,6 +169,7 @@ def test_nothing_saved_finds_nothing(name: str) -> None:
     found = matcher.match_many(np.zeros((3, N_ATTRIBUTES)))
     assert (found.ids.tolist(), found.offsets.tolist()) == ([], [0, 0, 0, 0])
     assert len(matcher.match_many(np.zeros((0, N_ATTRIBUTES)))) == 0
+    assert len(matcher.match_many([])) == 0
 
 
 @every
@@ -323,9 +334,12 @@ def test_many_are_removed_at_once(name: str) -> None:
 def test_a_removal_is_all_or_nothing(name: str) -> None:
     matcher = make(name, ["x"])
     ids = matcher.add_many(Table.from_boxes([[0.1], [0.2]], [[0.8], [0.9]]))
-    for wrong in ([0, 5], [0, -1], [1, 1]):
+    strange: list[Any] = [[0, 5], [0, -1], [1, 1], [2**32], [2**40], [0.7], ["0"], [True], [None]]
+    for wrong in [*strange, np.array([2**32]), np.array([2**64 - 1], np.uint64)]:
         with pytest.raises(UnknownSubscription):
             matcher.remove_many(wrong)
+        with pytest.raises((UnknownSubscription, InvalidSubscription)):
+            matcher.update_many(wrong, Table.from_boxes([[0.1]], [[0.2]]))
     assert matcher.match([0.5]).tolist() == ids.tolist()
 
 
@@ -423,6 +437,33 @@ def test_kinds_that_are_not_declared_are_refused(name: str) -> None:
         assert len(matcher) == 0
 
 
+class Narrow(Simple):
+    """What a matcher does that declares less than all, as none of the registry does."""
+
+    capabilities = Capabilities(kinds=Kinds.RANGE)
+
+
+def test_a_matcher_refuses_what_it_does_not_declare() -> None:
+    matcher = Narrow([*NAMES[:1], Attribute("brand", is_text=True)])
+    whole = Asked(0.25, 0.75)
+    refused = {
+        "open": Asked(0.25, 0.75, True),
+        "one_sided": Asked(0.25, None),
+        "point": Asked(0.25, 0.25),
+        "not_equal": Asked(0.25, 0.25, negated=True),
+    }
+    for word, asked in refused.items():
+        with pytest.raises(NotSupported, match=word):
+            Narrow(NAMES[:1]).add_many(table_of([{0: whole}, {0: asked}], 1))
+    with pytest.raises(NotSupported, match="text"):
+        matcher.add({"a0": Range(0, 1), "brand": "FORD"})
+    with pytest.raises(NotSupported, match="partial"):
+        matcher.add({"a0": Range(0, 1)})
+    with pytest.raises(NotSupported, match="lack"):
+        matcher.match({"a0": 0.5})
+    assert len(matcher) == 0
+
+
 @every
 def test_partial_subscriptions_and_missing_values_are_accepted_or_refused(name: str) -> None:
     matcher = make(name, NAMES)
@@ -449,9 +490,14 @@ def test_wrong_tables_and_events_are_refused(name: str) -> None:
         matcher.add_many(box, [10])
     with pytest.raises(InvalidSubscription, match="no attribute 'z'"):
         matcher.add({"z": 1})
-    for event in ([0.5], [[0.5, 0.5]], ["a", "b"], [2**60, 1]):
+    rows = ([0.5], [[0.5, 0.5]], ["a", "b"], [2**60, 1], [2**53 + 1, 0.5], [-(2**63), 1], [[1], 1])
+    for event in rows:
         with pytest.raises(InvalidEvent):
             matcher.match(event)
+    with pytest.raises(InvalidEvent):
+        matcher.match_many([[0.5, 0.5], [0.5]])
+    with pytest.raises(InvalidSubscription, match="expected a Table"):
+        matcher.add_many([{"x": 1}])
     assert len(matcher) == 0
 
 
@@ -490,6 +536,31 @@ def test_an_unknown_name_is_refused() -> None:
         make("simpel", ["x"])
 
 
+PARAMETERS = [
+    (name, parameter)
+    for name in ALGORITHMS
+    for parameter in inspect.signature(load(name)).parameters
+    if parameter != "attributes"
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+def test_parameters_of_a_wrong_kind_are_refused_with_their_name(name: str, parameter: str) -> None:
+    wrong: list[Any] = [-1, 2.5, "q", np.nan, np.inf, [], ["x", "x"], ["q"], 2**70, {}]
+    default = inspect.signature(load(name)).parameters[parameter].default
+    if default is not None:
+        wrong.append(None)
+    if default is not True:
+        wrong.append(True)
+    if parameter == "threshold":
+        wrong.remove(np.inf)
+    for given in wrong:
+        if given == 2**70 and parameter in ("n_indexed", "n_names", "n_letters", "threshold"):
+            continue  # as many as there are
+        with pytest.raises(InvalidSchema, match=r"expected|need|more than"):
+            make(name, ["x", "y"], **{parameter: given})
+
+
 def test_attributes_are_checked() -> None:
     for wrong in (["x", "x"], [], [Attribute("x") for _ in range(2)]):
         with pytest.raises(InvalidSchema):
@@ -497,6 +568,14 @@ def test_attributes_are_checked() -> None:
     for low, high in ((1, 1), (2, 1), (0, np.inf), (np.nan, 1), (-1.7e308, 1.7e308)):
         with pytest.raises(InvalidSchema):
             Attribute("x", low, high)
+    wrong: list[tuple[Any, Any]] = [(2**53, 2**53 + 1), (0, 10**400), ("0", 1), (None, 1)]
+    for one, other in wrong:
+        with pytest.raises(InvalidSchema, match="differ as float64"):
+            Attribute("x", one, other)
+    names: list[Any] = ["xy", [5], [None]]
+    for given in names:
+        with pytest.raises(InvalidSchema, match="expected a"):
+            make("simple", given)
 
 
 # -- tables
@@ -513,6 +592,46 @@ def test_tables_refuse_what_contradicts_itself() -> None:
         Table.from_boxes([[2**53 + 1]], [[2**60]])
     with pytest.raises(InvalidSubscription, match="shape"):
         Table.from_boxes([[0.0]], [[1.0]], low_open=[[True, False]])
+    with pytest.raises(InvalidSubscription, match="no array"):
+        Table.from_boxes([[0.0], [0.0]], [[1.0], [1.0]], low_open=[[True, False], [True]])
+    with pytest.raises(InvalidSubscription, match="open end"):
+        Table.from_constraints([0, 1], [0], [0.5], [0.5], low_open=[1], negated=[1], n_attributes=1)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [[["1"]], [[True]], [[1j]], [[1.0], [1.0, 2.0]], [[2**53 + 1, 0.5]], [[2**53 + 1, None]]],
+)
+def test_tables_refuse_bounds_that_are_no_exact_numbers(bounds: Any) -> None:
+    with pytest.raises(InvalidSubscription):
+        Table.from_boxes(bounds, bounds)
+
+
+def test_tables_refuse_columns_that_are_no_number_of_an_attribute() -> None:
+    with pytest.raises(InvalidSubscription, match="whole numbers"):
+        Table.from_constraints([0, 1], [0.5], [0.0], [1.0], n_attributes=4)
+    with pytest.raises(InvalidSubscription, match="whole numbers"):
+        Table.from_constraints([0, 1.5], [0], [0.0], [1.0], n_attributes=4)
+    with pytest.raises(InvalidSubscription, match="ascend"):
+        Table.from_constraints([0, 1], [65_536], [0.0], [1.0], n_attributes=70_000)
+    far = np.full((1, 65_537), np.nan)
+    far[0, -1] = 0.5
+    with pytest.raises(InvalidSubscription, match="65,537"):
+        Table.from_boxes(far, far)
+
+
+@every
+def test_a_negated_constraint_is_marked_by_any_number_but_zero(name: str) -> None:
+    if Kinds.NOT_EQUAL not in kinds_of(name):
+        return
+    matcher = make(name, ["x"])
+    point = [0.5, 0.5, 0.5]
+    matcher.add_many(
+        Table.from_constraints(
+            [0, 1, 2, 3], [0] * 3, point, point, negated=[2, 256, 1], n_attributes=1
+        )
+    )
+    assert sorted(matcher.match([0.7]).tolist()) == [0, 1, 2]
 
 
 def test_an_interval_that_holds_nothing_is_hollow() -> None:
@@ -554,9 +673,10 @@ def test_expired_events_are_not_found_and_make_room(name: str) -> None:
     assert matcher.n_event_slots == 10
     found = matcher.match_subscription({"x": 0.5}, now=4.0).tolist()
     assert found == sorted([*ids[4:].tolist(), *again.tolist()])
-    for wrong in ([99], [-1], [5, 5]):
+    for wrong in ([99], [-1], [5, 5], [2**40], [4.5], ["5"], np.array([2**32 + 5])):
         with pytest.raises(InvalidEvent):
             matcher.remove_events(wrong)
+    assert matcher.n_events == 9
 
 
 @pytest.mark.parametrize("name", EVENT_MATCHERS)
@@ -567,9 +687,15 @@ def test_an_event_is_valid_until_its_end_and_no_longer(name: str) -> None:
         assert matcher.match_subscription({"x": Range(0, 1)}, now=now).tolist() == expected
     assert matcher.match_subscription({}, now=np.inf).tolist() == [2]
     assert matcher.match_subscription({"x": Range(0.5, 0.5, ends="[)")}).tolist() == []
-    for wrong in ([1.0, 2.0], np.nan):
-        with pytest.raises(InvalidEvent):
-            matcher.add_events([[0.5]], until=np.atleast_1d(wrong))
+    ends: list[Any] = [[1.0, 2.0], [np.nan], ["soon"], 5]
+    for wrong in ends:
+        with pytest.raises(InvalidEvent, match="until"):
+            matcher.add_events([[0.5]], until=wrong)
+    times: list[Any] = [None, "now", np.nan]
+    for moment in times:
+        with pytest.raises(InvalidEvent, match="now"):
+            matcher.match_subscription({}, now=moment)
+    assert matcher.add_events([]).tolist() == []
     with pytest.raises(NotSupported, match="expected one"):
         matcher.match_subscription(table_of([{}, {}], 1))
 
@@ -596,9 +722,11 @@ def test_events_with_texts(name: str) -> None:
     for number, text in enumerate(("FORD", "Fiat", "ford", "λ", "")):
         assert matcher.match_subscription({"brand": text}).tolist() == [number]
     assert matcher.match_subscription({"brand": "Opel"}).tolist() == []
+    assert len(matcher.texts["brand"]) == 5, "a text was kept that no subscription saved names"
     if Kinds.NOT_EQUAL in kinds_of(name):
         found = matcher.match_subscription({"brand": NotEqual("FORD"), "price": 0.5})
         assert found.tolist() == [1, 2, 3, 4, 5]
+        assert matcher.match_subscription({"brand": NotEqual("Opel")}).tolist() == [*range(6)]
 
 
 class EventMachine(RuleBasedStateMachine):

@@ -78,6 +78,24 @@ def test_a_window_counts_only_what_it_must_and_finds_the_same() -> None:
         assert tree.match_subscription(asked).tolist() == np.flatnonzero(inside).tolist()
 
 
+def test_leaves_that_events_have_left_are_given_back() -> None:
+    random, sizes = np.random.default_rng(8), []
+    tree = make("beq_tree", ["x", "y"], capacity=8)
+    kept = random.random((20, 2))
+    tree.add_events(kept)
+    for step in range(40):
+        corner = random.random(2) * 0.9
+        events = corner + random.random((200, 2)) / 50
+        ids = tree.add_events(events)
+        window = {"x": Range(corner[0], 1), "y": Range(corner[1], 1)}
+        n_kept = (kept >= corner).all(axis=1).sum()
+        assert len(tree.match_subscription(window)) == 200 + n_kept, step
+        tree.remove_events(ids)
+        sizes.append(tree.n_leaves)
+        assert tree.match_subscription({}).tolist() == list(range(20))
+    assert max(sizes[20:]) <= 2 * max(sizes[:4])
+
+
 def test_parameters_that_make_no_tree_are_refused() -> None:
     for wrong in (
         {"capacity": 0},

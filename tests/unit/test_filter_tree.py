@@ -144,7 +144,7 @@ def test_descents_run_while_the_tree_is_updated() -> None:
 
 
 def test_a_negative_number_of_names_is_refused() -> None:
-    with pytest.raises(InvalidSchema, match="-1 names"):
+    with pytest.raises(InvalidSchema, match="n_names=-1"):
         FilterTree(["x"], -1)
 
 

@@ -173,6 +173,7 @@ def test_the_sections_of_the_algorithms_have_their_pictures():
         (["filter_tree", "--event", '{"a": 1}'], "leave out --event"),
         (["gem", "--event", "{"], "not JSON"),
         (["gem", "--event", "[1]"], "a JSON object"),
+        (["gem", "--event", '{"a":' * 20_000], "not JSON"),
         (["gem", "--event", '{"z": 1}'], "expected some of a, b, c, d"),
         (["gem", "--event", '{"a": 2}'], "from 0 to 1"),
     ],

@@ -50,6 +50,33 @@ def test_room_that_was_reserved_is_used_without_moving() -> None:
     assert lists.of(0).tolist() == [0, 2, 3, 5, 6]
 
 
+def test_room_does_not_grow_when_entries_move_from_list_to_list() -> None:
+    lists, n_lists, n_held = SlotLists(200, has_values=True), 200, 300
+    slots = np.arange(n_held, dtype=np.int32)
+    for key in range(n_lists):
+        keys = np.full(n_held, key, np.int32)
+        for i in range(n_held):
+            lists.extend(keys[i : i + 1], slots[i : i + 1], np.array([key + 0.5]))
+        assert lists.of(key).tolist() == slots.tolist()
+        start = lists.arrays.start[key]
+        assert (lists.arrays.values[start : start + n_held] == key + 0.5).all()
+        assert len(lists.arrays.slots) < 20 * n_held
+        lists.discard(keys, slots)
+    assert lists.n_entries == 0
+
+
+def test_many_of_one_long_list_are_not_searched_one_by_one() -> None:
+    lists, slots = SlotLists(10), np.arange(1_000, dtype=np.int32)
+    lists.extend(np.full(1_000, 3, np.int32), slots)
+    for n, is_short in ((0, True), (1, True), (2, True), (3, False)):
+        assert lists.is_search_short(np.full(n, 3, np.int32)) is is_short
+    for gone in (slots[5:6], slots[10:500]):
+        lists.discard(np.full(len(gone), 3, np.int32), gone)
+    left = [*range(5), *range(6, 10), *range(500, 1_000)]
+    assert sorted(lists.of(3).tolist()) == left
+    assert lists.n_entries == len(left)
+
+
 def test_discarding_in_order_keeps_the_order() -> None:
     lists = SlotLists(1)
     lists.discard_in_order(np.array([3], np.int32))

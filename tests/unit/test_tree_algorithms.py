@@ -109,6 +109,16 @@ def test_parameters_are_checked(name: str, parameters: dict[str, Any]) -> None:
         make(name, ["x", "y"], **parameters)
 
 
+def test_siena_counts_as_many_comparisons_as_a_subscription_may_have() -> None:
+    n = 40_000
+    matcher = make("siena", [f"a{m}" for m in range(n)], n_buckets=1)
+    matcher.add_many(Table.from_boxes(np.full((1, n), 0.2), np.full((1, n), 0.4)))
+    event = np.full(n, 0.3)
+    assert matcher.match(event).tolist() == [0]
+    event[(2 * n - 2**16) // 2 :] = np.nan  # as many comparisons hold, modulo 2^16
+    assert matcher.match(event).tolist() == []
+
+
 # -- BE-Tree
 
 

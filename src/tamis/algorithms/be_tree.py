@@ -18,12 +18,13 @@ from tamis.algorithms.kernels.be_tree import (
     remove_many,
 )
 from tamis.algorithms.kernels.be_tree_match import visit
-from tamis.errors import InvalidSchema
 from tamis.matching import Attribute, Capabilities, Matcher
 from tamis.matching.matcher import EventLike
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
+_MAX_SIZE = 2**30  # a list may grow to twice its size, which is an i4
 _PART = 64  # nodes between two parts of a result
 _OF_NODES = ("first", "last", "halves", "part_of", "parts", "head", "size", "capacity", "waiting")
 _OF_PARTS = ("attribute", "owner", "top", "sibling", "n_below", "score")
@@ -49,13 +50,11 @@ class BETree(Matcher):
 
     def __init__(self, attributes: Sequence[Attribute | str], max_size: int = 20) -> None:
         super().__init__(attributes)
-        if max_size < 1:
-            raise InvalidSchema(f"lists of at most {max_size}; expected 1 or more")
-        self.max_size = max_size
+        self.max_size = check_count("max_size", max_size, most=_MAX_SIZE)
         self._tree = _empty()
         self._make_room(64)
         self._tree.state[[FREE_NODE, FREE_PART]] = -1
-        new_node(self._tree, -1, 0, N_CELLS - 1, max_size)
+        new_node(self._tree, -1, 0, N_CELLS - 1, self.max_size)
 
     @property
     def tree(self) -> Tree:

@@ -20,9 +20,12 @@ from tamis.algorithms.simple import Simple
 from tamis.errors import InvalidSchema
 from tamis.kernels.constraints import Stored
 from tamis.matching import Attribute, Capabilities
+from tamis.matching.parameters import check_count, check_names
 from tamis.matching.store import Slots, grown
 
 _MAX_CAPACITY = 65_535
+_FEW_LEAVES = 16
+_SPARSE = 16  # so many times the room that events need is nearly all empty
 
 
 class Leaf(NamedTuple):
@@ -46,8 +49,9 @@ class BEQTree(Simple):
     what was fast here, and lists it as unable to match events, so subscriptions are scanned for
     an event, as ``Simple`` does. Further choices of ours: orders are numbers of events within a
     leaf, whose values are looked up; events without a place are in leaves apart; a leaf that
-    cannot be split gets another one behind it; leaves are never merged; expired events leave
-    when a subscription accepts them.
+    cannot be split gets another one behind it; leaves are not merged, but the tree is made anew
+    when there are twice as many as then and nearly all of their room is empty; expired events
+    leave when a subscription accepts them.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(matches_subscriptions=True)
@@ -59,13 +63,12 @@ class BEQTree(Simple):
         space: Sequence[str] | None = None,
     ) -> None:
         super().__init__(attributes)
-        names = [one.name for one in self.attributes]
-        axes = names[:2] if space is None else list(space)
-        if not set(axes) <= set(names) or not 1 <= len(set(axes)) == len(axes) <= 2:
-            raise InvalidSchema(f"{axes} as space; expected one or two attributes of the matcher")
-        if not 1 <= capacity <= _MAX_CAPACITY:
-            raise InvalidSchema(f"leaves of {capacity} events; expected 1 to {_MAX_CAPACITY:,}")
-        numbers = [names.index(name) for name in axes]
+        capacity = check_count("capacity", capacity, most=_MAX_CAPACITY)
+        numbers = list(range(min(2, self.n_attributes)))
+        if space is not None:
+            numbers = check_names("space", space, self.attributes)
+        if len(numbers) > 2:
+            raise InvalidSchema(f"space={space!r}; expected one or two attributes of the matcher")
         self._space = Space(
             np.array([*numbers, -1][:2], np.int64),
             self.domains.low[[*numbers, 0][:2]],
@@ -73,6 +76,7 @@ class BEQTree(Simple):
         )
         self._quads = self._empty(capacity)
         self._n_in_tree = 0
+        self._n_leaves_then = _FEW_LEAVES  # when the tree was last made anew
 
     @property
     def n_leaves(self) -> int:
@@ -106,6 +110,20 @@ class BEQTree(Simple):
         )
 
     def _add_events(self, slots: Slots) -> None:
+        n_room = self.n_leaves * self._quads.slots.shape[1]
+        if self.n_leaves > 2 * self._n_leaves_then and _SPARSE * self._n_in_tree < n_room:
+            self._make_anew(slots)
+        self._put_events(slots)
+
+    def _make_anew(self, coming: Slots) -> None:
+        """The tree of those that are there without the leaves of those that were."""
+        is_held = self.has_event[: self.n_event_slots].copy()
+        is_held[coming] = False
+        self._quads, self._n_in_tree = self._empty(self._quads.slots.shape[1]), 0
+        self._put_events(np.flatnonzero(is_held).astype(np.int32))
+        self._n_leaves_then = max(_FEW_LEAVES, self.n_leaves)
+
+    def _put_events(self, slots: Slots) -> None:
         are_many = len(slots) > self._n_in_tree
         n_done = 0
         while True:

@@ -14,6 +14,8 @@ from tamis.matching.matcher import EventLike
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
+_KINDS = (np.uint8, np.uint16, np.uint32)  # of counts: the smallest that holds two more
+
 
 class CountingMatcher(Matcher):
     """A matcher that counts, for each slot, what of it an event satisfies, attribute by attribute.
@@ -26,7 +28,7 @@ class CountingMatcher(Matcher):
         self, attributes: Sequence[Attribute | str], max_needed: int, lists: SlotLists
     ) -> None:
         super().__init__(attributes)
-        kind = np.uint8 if max_needed < 254 else np.uint16
+        kind = next(kind for kind in _KINDS if max_needed < np.iinfo(kind).max - 1)
         self._never = int(np.iinfo(kind).max)
         self._counts = np.zeros(0, kind)
         self._needed = np.zeros(0, kind)  # _never for a slot that holds no subscription

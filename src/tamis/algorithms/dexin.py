@@ -38,10 +38,9 @@ from tamis.algorithms.pipeline import Area, Pipeline, Plan
 from tamis.errors import InvalidSchema
 from tamis.kernels.cells import cell_of
 from tamis.matching import Attribute, Capabilities, SlotLists
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots
 from tamis.matching.table import Floats
-
-_FEW = 64  # a slot is searched in its buckets if it is one of so few entries in all
 
 
 class Dexin(Pipeline):
@@ -79,9 +78,10 @@ class Dexin(Pipeline):
         plan: str = "near_optimal",
     ) -> None:
         super().__init__(attributes, plan, {"near_optimal", "optimal", "exclusive", "inclusive"})
-        if n_buckets < 1:
-            raise InvalidSchema(f"{n_buckets} buckets; expected 1 or more")
-        self.n_buckets, self.is_ordered = n_buckets, is_ordered
+        if not isinstance(is_ordered, bool):
+            raise InvalidSchema(f"is_ordered={is_ordered!r}; expected True or False")
+        self.n_buckets = n_buckets = check_count("n_buckets", n_buckets)
+        self.is_ordered = is_ordered
         n_lists = self.n_attributes * N_SIDES * n_buckets
         self._lists = SlotLists(n_lists, has_values=True)
         self._n_bounds = np.zeros((self.n_attributes, 2, n_buckets + 1), np.int64)
@@ -99,7 +99,7 @@ class Dexin(Pipeline):
 
     def _drop(self, slots: Slots) -> None:
         keys, owners, values = self._entries(slots)
-        if self.is_ordered and len(keys) * _FEW < self._lists.n_entries:
+        if self.is_ordered and self._lists.is_search_short(keys):
             discard_ordered(self._lists.arrays, keys, owners, values)
             self._lists.n_entries -= len(keys)
         else:

@@ -30,9 +30,9 @@ from tamis.algorithms.kernels.filter_tree import (
     plant,
     sort_paths,
 )
-from tamis.errors import InvalidSchema
 from tamis.kernels.constraints import Stored
 from tamis.matching import Attribute, Capabilities, Matcher
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
@@ -127,9 +127,9 @@ class FilterTree(Matcher):
 
     def __init__(self, attributes: Sequence[Attribute | str], n_names: int | None = None) -> None:
         super().__init__(attributes)
-        if n_names is not None and n_names < 0:
-            raise InvalidSchema(f"a tree over {n_names} names; expected 0 or more")
-        self.n_names = self.n_attributes if n_names is None else n_names
+        self.n_names = self.n_attributes
+        if n_names is not None:
+            self.n_names = min(self.n_names, check_count("n_names", n_names, least=0))
         self.forest = Forest()
         self._n_built = 0
         # Writers only: where a slot is.

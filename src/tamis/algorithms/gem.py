@@ -31,14 +31,14 @@ from tamis.algorithms.kernels.gem import (
     put_caches,
 )
 from tamis.algorithms.pipeline import Area, Pipeline, Plan, widened
-from tamis.errors import InvalidSchema
 from tamis.kernels.cells import cell_of
 from tamis.matching import Attribute, Capabilities, SlotLists
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots
 from tamis.matching.table import Floats
 
 _ALL = np.uint64(2**64 - 1)
-_MAX_LISTS = 2**31
+_MAX_CACHES = 10_000
 
 
 class Gem(Pipeline):
@@ -78,15 +78,9 @@ class Gem(Pipeline):
         plan: str = "near_optimal",
     ) -> None:
         super().__init__(attributes, plan, {"near_optimal", "optimal"})
+        self.n_cells = n_cells = check_count("n_cells", n_cells)
+        self.n_caches = n_caches = check_count("n_caches", n_caches, 0, _MAX_CACHES)
         n_lists = self.n_attributes * (n_cells * (n_cells + 3) // 2)
-        if n_cells < 1 or n_lists >= _MAX_LISTS:
-            raise InvalidSchema(
-                f"{n_cells} cells in a row over {self.n_attributes} attributes; expected 1 or "
-                "more, and fewer than 2^31 cells in all"
-            )
-        if n_caches < 0:
-            raise InvalidSchema(f"{n_caches} caches; expected 0 or more")
-        self.n_cells, self.n_caches = n_cells, n_caches
         self._lists = SlotLists(n_lists, has_values=True, value_type=np.uint32)
         shape = self.n_attributes, n_cells
         self._row_count = np.zeros(shape, np.int64)

@@ -16,6 +16,7 @@ from tamis.algorithms.kernels.h_tree import (
 from tamis.errors import InvalidSchema
 from tamis.matching import Attribute, Capabilities, Matcher, SlotLists
 from tamis.matching.matcher import EventLike
+from tamis.matching.parameters import check_count, check_names
 from tamis.matching.store import Slots, grown
 from tamis.matching.table import Floats
 
@@ -49,20 +50,18 @@ class HTree(Matcher):
         indexed: Sequence[str] | None = None,
     ) -> None:
         super().__init__(attributes)
-        names = [one.name for one in self.attributes]
-        layers = names[:n_indexed] if indexed is None else list(indexed)
-        if n_cells < 1 or not layers or not set(layers) <= set(names):
-            raise InvalidSchema(
-                f"{n_cells} cells on {layers}; expected 1 or more, on attributes of the matcher"
-            )
+        self.n_cells = n_cells = check_count("n_cells", n_cells)
+        if indexed is None:
+            layers = list(range(self.n_attributes))[: check_count("n_indexed", n_indexed)]
+        else:
+            layers = check_names("indexed", indexed, self.attributes)
         n_buckets = (n_cells + 1) ** len(layers)
         if n_buckets > _MAX_BUCKETS:
             raise InvalidSchema(
                 f"{n_cells} cells on {len(layers)} attributes make {n_buckets:,} buckets, more "
                 f"than {_MAX_BUCKETS:,}; index fewer attributes"
             )
-        self.n_cells = n_cells
-        self._indexed = np.array([names.index(name) for name in layers], np.int64)
+        self._indexed = np.array(layers, np.int64)
         self._lists = SlotLists(n_buckets)
         self._visited = np.zeros(min(n_buckets, (min(n_cells, 3) + 1) ** len(layers)), np.int32)
         self._seen = np.zeros(0, np.uint64)

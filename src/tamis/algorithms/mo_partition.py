@@ -16,8 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.errors import InvalidSchema
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array
 from tamis.matching.table import Floats
+
+MAX_LEVELS = 100  # 5,050 cells
 
 
 class Partition(NamedTuple):
@@ -42,7 +45,8 @@ def partition_of(n_cells: Sequence[int], widths: Sequence[float] | Floats) -> Pa
 
 def best_partition(n_levels: int, threshold: float) -> Partition:
     """Level i of L has L - i + 1 cells, as wide as is best."""
-    return partition_of(range(n_levels, 0, -1), best_widths(n_levels, threshold))
+    widths = best_widths(n_levels, threshold)
+    return partition_of(range(len(widths), 0, -1), widths)
 
 
 def best_widths(n_levels: int, threshold: float) -> Floats:
@@ -56,16 +60,16 @@ def best_widths(n_levels: int, threshold: float) -> Floats:
     >>> [str(Fraction(w).limit_denominator(100)) for w in best_widths(4, 6)]
     ['3/8', '11/18', '5/6', '1']
     """
-    if n_levels < 1:
-        raise InvalidSchema(f"{n_levels} levels of cells; expected 1 or more")
+    n_levels = check_count("n_levels", n_levels, most=MAX_LEVELS)
     cells = np.arange(n_levels, 0, -1)
     widest_asked = np.arange(1, n_levels + 1) / n_levels
     narrowest = widest_asked
     widest = (widest_asked * (cells - 1) + 1) / cells
     n_least = float(cells @ narrowest)
-    if not threshold >= n_least - 1e-9:
+    is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+    if not is_number or not threshold >= n_least - 1e-9:
         raise InvalidSchema(
-            f"a threshold of {threshold} stabbed cells; {n_levels} levels need {n_least} at least"
+            f"a threshold of {threshold!r} stabbed cells; {n_levels} levels need {n_least} at least"
         )
     return _narrowed(cells, narrowest, widest, float(cells @ widest) - threshold)
 

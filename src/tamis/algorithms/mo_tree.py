@@ -42,6 +42,7 @@ from tamis.errors import InvalidSchema
 from tamis.kernels.constraints import Stored, keep_accepted
 from tamis.matching import Attribute, Capabilities, EventMatcher, SlotLists
 from tamis.matching.matcher import EventLike
+from tamis.matching.parameters import check_count, check_names
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
@@ -96,15 +97,13 @@ class MOTree(EventMatcher):
         indexed: Sequence[str] | None = None,
     ) -> None:
         super().__init__(attributes)
-        names = [one.name for one in self.attributes]
-        chosen = names[:n_indexed] if indexed is None else list(indexed)
-        if not chosen or not set(chosen) <= set(names) or len(set(chosen)) < len(chosen):
-            raise InvalidSchema(
-                f"{chosen} to be indexed; expected attributes of the matcher, each once"
-            )
-        if n_values < 1 or n_letters < 1:
-            raise InvalidSchema(f"{n_values} cells and {n_letters} letters; expected 1 or more")
-        layers = np.array([names.index(name) for name in chosen], np.int64)
+        n_values = check_count("n_values", n_values)
+        n_letters = check_count("n_letters", n_letters)
+        if indexed is None:
+            chosen = list(range(self.n_attributes))[: check_count("n_indexed", n_indexed)]
+        else:
+            chosen = check_names("indexed", indexed, self.attributes)
+        layers = np.array(chosen, np.int64)
         self._layers = Layers(layers, *best_partition(n_levels, threshold), n_values)
         self._is_fixed = indexed is not None
         self._n_judged = 0, 0  # subscriptions, events
@@ -308,11 +307,12 @@ def _some(bucket: Array) -> Slots:
 
 
 def _scratch(n_layers: int, n_cells: int, n_visited: int) -> Scratch:
+    n_parents = n_visited ** (n_layers - 1)
     return Scratch(
         np.zeros((n_layers, n_cells), np.int32),
         np.zeros(n_layers, np.int64),
-        np.zeros(n_visited ** (n_layers - 1), np.int32),
-        np.zeros((N_PARENTS * n_cells, 2), np.int64),
+        np.zeros(n_parents, np.int32),
+        np.zeros((min(n_parents, N_PARENTS) * n_cells, 2), np.int64),
     )
 
 

@@ -110,7 +110,7 @@ class Pipeline(Matcher):
 
     def __init__(self, attributes: Sequence[Attribute | str], plan: str, plans: set[str]) -> None:
         super().__init__(attributes)
-        if plan not in plans:
+        if not isinstance(plan, str) or plan not in plans:
             raise InvalidSchema(f"the plan {plan!r}; expected one of {', '.join(sorted(plans))}")
         if plan == "optimal" and self.n_attributes > MAX_OPTIMAL:
             raise InvalidSchema(

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from tamis.algorithms.kernels.rein import N_SIDES, count_bounds, fill_bounds, mark_unmatched
-from tamis.errors import InvalidSchema
 from tamis.kernels.bits import write_unset
 from tamis.kernels.cells import cell_of
 from tamis.matching import Attribute, Capabilities, Matcher, SlotLists
 from tamis.matching.matcher import EventLike
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
@@ -35,10 +35,8 @@ class Rein(Matcher):
 
     def __init__(self, attributes: Sequence[Attribute | str], n_buckets: int = 1_000) -> None:
         super().__init__(attributes)
-        if n_buckets < 1:
-            raise InvalidSchema(f"{n_buckets} buckets; expected 1 or more")
-        self.n_buckets = n_buckets
-        self._lists = SlotLists(self.n_attributes * N_SIDES * n_buckets, has_values=True)
+        self.n_buckets = check_count("n_buckets", n_buckets)
+        self._lists = SlotLists(self.n_attributes * N_SIDES * self.n_buckets, has_values=True)
         self._absent = np.zeros(0, np.uint64)  # bits of the slots that hold no subscription
         self._marked = np.zeros(0, np.uint64)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from tamis.algorithms.counting import CountingMatcher
 from tamis.algorithms.kernels.siena import count_satisfied, fill_predicates
-from tamis.errors import InvalidSchema
 from tamis.kernels.cells import cell_of
 from tamis.kernels.predicates import N_OPERATORS, count_predicates
 from tamis.matching import Attribute, Capabilities, SlotLists
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots
 from tamis.matching.table import Floats
 
@@ -31,10 +31,8 @@ class Siena(CountingMatcher):
     capabilities: ClassVar[Capabilities] = Capabilities()
 
     def __init__(self, attributes: Sequence[Attribute | str], n_buckets: int = 1_000) -> None:
-        if n_buckets < 1:
-            raise InvalidSchema(f"{n_buckets} buckets; expected 1 or more")
-        self.n_buckets = n_buckets
-        lists = SlotLists(len(attributes) * N_OPERATORS * n_buckets, has_values=True)
+        self.n_buckets = check_count("n_buckets", n_buckets)
+        lists = SlotLists(len(attributes) * N_OPERATORS * self.n_buckets, has_values=True)
         super().__init__(attributes, 2 * len(attributes), lists)
 
     def bucket_of(self, m: int, value: float) -> int:

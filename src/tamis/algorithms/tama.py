@@ -10,9 +10,9 @@ import numpy as np
 
 from tamis.algorithms.counting import CountingMatcher
 from tamis.algorithms.kernels.tama import count_cells, count_satisfied, fill_cells
-from tamis.errors import InvalidSchema
 from tamis.kernels.constraints import keep_accepting
 from tamis.matching import Attribute, Capabilities, SlotLists
+from tamis.matching.parameters import check_count
 from tamis.matching.store import Array, Slots
 from tamis.matching.table import Floats
 
@@ -35,10 +35,8 @@ class Tama(CountingMatcher):
     capabilities: ClassVar[Capabilities] = Capabilities(is_exact=False)
 
     def __init__(self, attributes: Sequence[Attribute | str], n_levels: int = 13) -> None:
-        if not 1 <= n_levels <= _MAX_LEVELS:
-            raise InvalidSchema(f"{n_levels} levels; expected 1 to {_MAX_LEVELS}")
-        self.n_levels = n_levels
-        self._n_leaves = 2 ** (n_levels - 1)
+        self.n_levels = check_count("n_levels", n_levels, most=_MAX_LEVELS)
+        self._n_leaves = 2 ** (self.n_levels - 1)
         lists = SlotLists(len(attributes) * 2 * self._n_leaves)
         super().__init__(attributes, len(attributes), lists)
 

@@ -61,7 +61,7 @@ def _check_size(
 def _event(text: str) -> dict[str, Any]:
     try:
         held = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"--event is not JSON: {error}") from None
     if not isinstance(held, dict):
         raise BadInput('--event: expected a JSON object such as {"a": 0.3}')

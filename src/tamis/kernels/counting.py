@@ -13,7 +13,7 @@ _GROUP = 64
 def write_complete(counts, needed, n_slots, out):
     """Write the slots with counts[slot] = needed[slot] to ``out``, ascending; return how many.
 
-    counts, needed: u1[P] or u2[P]. Groups without any are passed over by vector comparisons.
+    counts, needed: u1[P], u2[P] or u4[P]. Groups without any are passed over by vector comparisons.
     O(P).
     """
     n_out = 0

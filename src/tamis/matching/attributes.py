@@ -33,18 +33,32 @@ class Attribute:
     is_text: bool = False
 
     def __post_init__(self) -> None:
-        bounds_are_fine = math.isfinite(self.low) and math.isfinite(self.high - self.low)
-        if not bounds_are_fine or not self.low < self.high:
+        if not isinstance(self.name, str):
+            raise InvalidSchema(f"the attribute {self.name!r}; expected a text as its name")
+        low, high = _as_float(self.low), _as_float(self.high)
+        if not (math.isfinite(low) and math.isfinite(high - low) and low < high):
             raise InvalidSchema(
-                f"the domain of {self.name!r} goes from {self.low} to {self.high}; expected two "
-                "finite numbers, the lower first"
+                f"the domain of {self.name!r} goes from {self.low!r} to {self.high!r}; expected "
+                "two finite numbers, the lower first, that differ as float64"
             )
         if self.is_text and (self.low, self.high) != (0.0, 1.0):
             raise InvalidSchema(f"{self.name!r} is a text attribute: its domain cannot be chosen")
 
 
+def _as_float(value: object) -> float:
+    """A number as float64; NaN for anything else, infinity for what is beyond."""
+    if not isinstance(value, int | float | np.integer | np.floating):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def check_attributes(given: Sequence[Attribute | str]) -> tuple[Attribute, ...]:
     """The attributes, a name alone standing for the domain [0, 1]; no name may come twice."""
+    if isinstance(given, str):
+        raise InvalidSchema(f"the text {given!r} as attributes; expected a list of them")
     attributes = tuple(one if isinstance(one, Attribute) else Attribute(one) for one in given)
     names = [one.name for one in attributes]
     if len(set(names)) < len(names):

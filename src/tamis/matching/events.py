@@ -12,11 +12,11 @@ import numpy.typing as npt
 from tamis.errors import InvalidEvent, NotSupported
 from tamis.kernels.constraints import Stored
 from tamis.matching.attributes import Attribute
-from tamis.matching.matcher import Matcher
+from tamis.matching.matcher import Matcher, slots_of
 from tamis.matching.matches import Ids
 from tamis.matching.reading import Constraint
 from tamis.matching.store import Slots, Store, grown
-from tamis.matching.table import Table
+from tamis.matching.table import Floats, Table
 
 
 class EventMatcher(Matcher):
@@ -72,11 +72,13 @@ class EventMatcher(Matcher):
 
     @final
     def add_events(self, values: npt.ArrayLike, until: npt.ArrayLike | None = None) -> Ids:
-        """Keep events, a row each; NaN where a value is missing. Returns their ids."""
-        matrix = self._check_events(np.asarray(values), 2)
-        ends = np.full(len(matrix), np.inf) if until is None else np.asarray(until, np.float64)
-        if ends.shape != (len(matrix),) or np.isnan(ends).any():
-            raise InvalidEvent(f"until has shape {ends.shape}; expected {len(matrix)} numbers")
+        """Keep events, a row each; NaN where a value is missing. Returns their ids.
+
+        A text is the code that ``texts[name].add(text)`` gives; one that nobody added is found by
+        no subscription that names it later.
+        """
+        matrix = self._check_events(values, 2)
+        ends = _check_until(until, len(matrix))
         n_reused = min(len(matrix), len(self._free_events))
         reused = [self._free_events.pop() for _ in range(n_reused)]
         n_fresh = len(matrix) - n_reused
@@ -93,9 +95,9 @@ class EventMatcher(Matcher):
     @final
     def remove_events(self, ids: Sequence[int] | Ids) -> None:
         """Forget events, all or none."""
-        slots = np.unique(np.asarray(ids, np.int32))
-        is_known = len(slots) == len(ids) and (not len(slots) or slots[0] >= 0)
-        if not is_known or (slots >= self.n_event_slots).any() or not self.has_event[slots].all():
+        given, strangers = slots_of(ids, self.has_event[: self.n_event_slots])
+        slots = np.unique(given)
+        if strangers or len(slots) < len(given):
             raise InvalidEvent("an id that no event has, or that is given twice; nothing removed")
         if len(slots):
             self._remove_events(slots)
@@ -111,8 +113,10 @@ class EventMatcher(Matcher):
         """
         table = subscription
         if not isinstance(table, Table):
-            table = self._reader.subscription(table)
+            table = self._reader.subscription(table, is_saved=False)
         self._check_table(table)
+        if not isinstance(now, int | float | np.number) or np.isnan(now):
+            raise InvalidEvent(f"now is {now!r}; expected a number, as until is")
         if len(table) != 1:
             raise NotSupported(f"a table of {len(table)} subscriptions; expected one")
         if table.is_hollow[0]:
@@ -129,3 +133,15 @@ class EventMatcher(Matcher):
 
     def _event_bytes(self) -> int:
         return sum(array.nbytes for array in (self.events, self.until, self.has_event))
+
+
+def _check_until(until: npt.ArrayLike | None, n: int) -> Floats:
+    if until is None:
+        return np.full(n, np.inf)
+    try:
+        ends = np.asarray(until, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidEvent(f"until is no array of numbers: {error}") from None
+    if ends.shape != (n,) or np.isnan(ends).any():
+        raise InvalidEvent(f"until has shape {ends.shape}; expected {n} numbers, none of them NaN")
+    return ends

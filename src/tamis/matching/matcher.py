@@ -21,6 +21,7 @@ from tamis.kernels.constraints import Stored
 from tamis.matching.attributes import Attribute, TextCodes, check_attributes, domains_of
 from tamis.matching.capabilities import Capabilities, Kinds
 from tamis.matching.matches import Ids, Matches
+from tamis.matching.numbers import as_numbers
 from tamis.matching.reading import Constraint, Reader
 from tamis.matching.store import Slots, Store, grown
 from tamis.matching.table import Floats, Table
@@ -215,7 +216,7 @@ class Matcher(ABC):
     @final
     def match_many(self, events: npt.ArrayLike) -> Matches:
         """Match each row of a matrix: a column an attribute, NaN where an event has no value."""
-        matrix = self._check_events(np.asarray(events), 2)
+        matrix = self._check_events(events, 2)
         out = self._room()
         return Matches.of([out[: self._match(row, out)].copy() for row in matrix])
 
@@ -244,15 +245,18 @@ class Matcher(ABC):
         """The slots of subscriptions that are to be removed or updated."""
         if not self.capabilities.can_remove:
             raise NotSupported(f"{type(self).__name__} cannot remove; build a new one without it")
-        slots = np.asarray(ids, np.int32).reshape(-1)
-        strangers = _strangers(slots, self._is_alive[: self._n_taken])
+        slots, strangers = slots_of(ids, self._is_alive[: self._n_taken])
         if len(strangers):
-            raise UnknownSubscription(f"no subscription has the id {strangers[0]}")
+            raise UnknownSubscription(f"no subscription has the id {strangers[0]!r}")
         if len(np.unique(slots)) < len(slots):
             raise UnknownSubscription("an id is given twice; it can be removed or updated once")
         return slots
 
     def _check_table(self, table: Table) -> None:
+        if not isinstance(table, Table):
+            raise InvalidSubscription(
+                f"a {type(table).__name__}; expected a Table, or add them one by one"
+            )
         n_named = int(table.attribute.max()) + 1 if len(table.attribute) else 0
         if n_named > self.n_attributes:
             raise InvalidSubscription(
@@ -274,9 +278,12 @@ class Matcher(ABC):
     def _row_of(self, event: EventLike) -> Floats:
         if isinstance(event, Mapping):
             event = self._reader.event(event)
-        return self._check_events(np.asarray(event), 1)
+        return self._check_events(event, 1)
 
-    def _check_events(self, values: npt.NDArray[np.generic], n_dimensions: int) -> Floats:
+    def _check_events(self, given: npt.ArrayLike, n_dimensions: int) -> Floats:
+        values = as_numbers(given, InvalidEvent)
+        if n_dimensions == 2 and values.shape == (0,):  # an empty list: no events
+            values = values.reshape(0, self.n_attributes)
         if values.ndim != n_dimensions or values.shape[-1] != self.n_attributes:
             raise InvalidEvent(
                 f"events of shape {values.shape}; expected {self.n_attributes} columns, one an "
@@ -284,8 +291,6 @@ class Matcher(ABC):
             )
         if values.dtype.kind not in "fiu":
             raise InvalidEvent(f"events of type {values.dtype}; expected numbers")
-        if values.dtype.kind in "iu" and values.size and np.abs(values).max() > 2**53:
-            raise InvalidEvent("integers beyond 2^53 are not exact as float64")
         matrix = np.ascontiguousarray(values, np.float64)
         if Kinds.MISSING not in self.capabilities.kinds and np.isnan(matrix).any():
             raise NotSupported(
@@ -329,10 +334,14 @@ def _check_texts(table: Table, is_text: npt.NDArray[np.bool_]) -> Kinds:
     return Kinds.TEXT if on_text.any() else Kinds(0)
 
 
-def _strangers(slots: Slots, is_alive: npt.NDArray[np.bool_]) -> Slots:
-    is_known = (slots >= 0) & (slots < len(is_alive))
-    is_known[is_known] = is_alive[slots[is_known]]
-    return slots[~is_known]
+def slots_of(ids: npt.ArrayLike, is_alive: npt.NDArray[np.bool_]) -> tuple[Slots, list[object]]:
+    """Ids as slots, and those of them that are no number of a living one."""
+    given = np.asarray(ids).reshape(-1)
+    if len(given) and given.dtype.kind not in "iu":
+        return np.zeros(0, np.int32), given.tolist()
+    is_known = (given >= 0) & (given < len(is_alive))
+    is_known[is_known] = is_alive[given[is_known].astype(np.int64)]
+    return given.astype(np.int32), given[~is_known].tolist()
 
 
 def _spell(kinds: Kinds) -> str:

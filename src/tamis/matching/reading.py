@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import InvalidEvent, InvalidSubscription, InvalidValue
-from tamis.matching.attributes import Attribute, TextCodes
+from tamis.matching.attributes import UNKNOWN_TEXT, Attribute, TextCodes
+from tamis.matching.numbers import EXACT
 from tamis.matching.table import Table
 from tamis.values import Range
 
 Floats = npt.NDArray[np.float64]
-_EXACT = 2**53
+_NO_TEXT = -2.0  # equals no text of an event, not even an unknown one
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,14 @@ class Reader:
             raise InvalidSubscription(f"no attribute {name!r}; this matcher has {known}")
         return self._numbers[name]
 
-    def subscription(self, constraints: Mapping[str, Constraint]) -> Table:
-        """A table of one row."""
+    def subscription(
+        self, constraints: Mapping[str, Constraint], *, is_saved: bool = True
+    ) -> Table:
+        """A table of one row. If it is not to be saved, its texts get no code."""
         numbers = sorted((self.number_of(name), name) for name in constraints)
-        entries = [self._entry(self.attributes[m], constraints[name]) for m, name in numbers]
+        entries = [
+            self._entry(self.attributes[m], constraints[name], is_saved) for m, name in numbers
+        ]
         low, high, low_open, high_open, negated = (
             zip(*entries, strict=True) if entries else [()] * 5
         )
@@ -81,7 +86,7 @@ class Reader:
         return row
 
     def _entry(
-        self, attribute: Attribute, constraint: Constraint
+        self, attribute: Attribute, constraint: Constraint, is_saved: bool
     ) -> tuple[float, float, bool, bool, bool]:
         if isinstance(constraint, Range):
             if attribute.is_text or constraint.is_of_timestamps:
@@ -100,12 +105,16 @@ class Reader:
             wanted = "a text" if attribute.is_text else "a number"
             raise InvalidSubscription(f"{value!r} on {attribute.name!r}; expected {wanted}")
         if isinstance(value, str):
-            point = self.texts[attribute.name].add(value)
+            point = self._code(self.texts[attribute.name], value, is_saved)
         else:
             point = _number(value, InvalidSubscription)
             if point != point:
                 raise InvalidSubscription(f"NaN on {attribute.name!r}; it equals nothing")
         return point, point, False, False, negated
+
+    def _code(self, texts: TextCodes, value: str, is_saved: bool) -> float:
+        code = texts.add(value) if is_saved else texts.code_of(value)
+        return _NO_TEXT if code == UNKNOWN_TEXT else code
 
 
 def _number(value: object, error: type[InvalidValue | InvalidEvent | InvalidSubscription]) -> float:
@@ -113,6 +122,6 @@ def _number(value: object, error: type[InvalidValue | InvalidEvent | InvalidSubs
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise error(f"{value!r} is not a number")
-    if isinstance(value, int) and abs(value) > _EXACT:
+    if isinstance(value, int) and abs(value) > EXACT:
         raise error(f"{value} is beyond 2^53, where float64 is not exact")
     return float(value)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.errors import InvalidSchema
 from tamis.kernels.slot_lists import (
     Lists,
     append_entries,
@@ -18,7 +19,7 @@ from tamis.kernels.slot_lists import (
 
 Array = npt.NDArray[Any]
 _NO_VALUES = np.zeros(0)
-_FEW = 64  # a slot is searched in its lists if it is one of so few entries in all
+MAX_LISTS = 2**31 - 1  # their numbers are i4
 
 
 class SlotLists:
@@ -36,6 +37,11 @@ class SlotLists:
     def __init__(
         self, n_lists: int, *, has_values: bool = False, value_type: npt.DTypeLike = np.float64
     ) -> None:
+        if n_lists > MAX_LISTS:
+            raise InvalidSchema(
+                f"{n_lists:,} lists of subscriptions; expected at most {MAX_LISTS:,}: fewer cells "
+                "or buckets, or fewer attributes"
+            )
         self._has_values = has_values
         self._value_type = value_type
         self._tail = 0
@@ -76,9 +82,13 @@ class SlotLists:
                 return
             self._make_room(int(self.arrays.capacity[keys[n_done]]))
 
+    def is_search_short(self, keys: Array) -> bool:
+        """Whether to search lists keys[i] one by one is no more work than to pass over all."""
+        return int(self.arrays.size[keys].sum()) <= 2 * (self.n_entries + len(self))
+
     def discard(self, keys: Array, slots: Array) -> None:
         """Take slots[i] out of list keys[i]: all entries of these slots, each of which is there."""
-        if len(keys) * _FEW < self.n_entries or not len(keys):
+        if self.is_search_short(keys):
             discard_entries(self.arrays, keys, slots)
             self.n_entries -= len(keys)
         else:
@@ -94,9 +104,15 @@ class SlotLists:
             self.n_entries = int(self.arrays.size.sum())
 
     def _make_room(self, moving: int) -> None:
-        """Room for a list of that capacity to move, and then some; much garbage is cleared."""
-        if 2 * int(self.arrays.capacity.sum()) < self._tail:
-            self._rebuild(self.arrays.capacity)
+        """Room for a list of that capacity to move, and then some; much garbage is cleared.
+
+        So is what lists keep from times when they were longer, if it is most of the room.
+        """
+        capacity, size = self.arrays.capacity, self.arrays.size
+        if int(capacity.sum()) > 4 * int(size.sum()) + len(self):
+            capacity = size
+        if 2 * int(capacity.sum()) < self._tail:
+            self._rebuild(capacity)
         more = max(1_000, len(self.arrays.slots) // 4, 4 * moving)
         slots = _longer(self.arrays.slots, more)
         values = _longer(self.arrays.values, more if self._has_values else 0)

@@ -16,9 +16,10 @@ from tamis.kernels.constraints import (
     find_disorder,
     find_hollow,
 )
+from tamis.matching.attributes import MAX_ATTRIBUTES
 from tamis.matching.capabilities import Kinds
+from tamis.matching.numbers import as_numbers
 
-_EXACT = 2**53
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
@@ -65,9 +66,9 @@ class Table:
 
         ``negated`` marks constraints that hold for every value but ``low`` (= ``high``).
         """
-        starts, names = np.asarray(start, np.int64), np.asarray(attribute)
+        starts, names = _as_whole("start", start), _as_whole("attribute", attribute)
         lows, highs = as_bounds(low), as_bounds(high)
-        excluded = np.zeros(len(names), np.uint8) if negated is None else np.asarray(negated)
+        excluded = np.zeros(names.shape, np.bool_) if negated is None else np.asarray(negated) != 0
         for name, array in (("low", lows), ("high", highs), ("negated", excluded)):
             if array.shape != names.shape or names.ndim != 1:
                 raise InvalidSubscription(
@@ -77,15 +78,18 @@ class Table:
             raise InvalidSubscription(
                 f"start does not rise from 0 to {len(names)}, the number of constraints"
             )
-        row = find_disorder(starts, names.astype(np.int64), n_attributes)
+        n_attributes = min(n_attributes, MAX_ATTRIBUTES)
+        row = find_disorder(starts, names, n_attributes)
         if row >= 0:
             raise InvalidSubscription(
                 f"the attributes of subscription {row} do not ascend, or are not below "
                 f"{n_attributes}; expected each attribute at most once, in order"
             )
-        if (excluded.astype(bool) & (lows != highs)).any():
+        if (excluded & (lows != highs)).any():
             raise InvalidSubscription("a negated constraint excludes one value: low must be high")
         ends = _as_flags(low_open, lows.shape), _as_flags(high_open, highs.shape)
+        if any((excluded & opened).any() for opened in ends if opened.size):
+            raise InvalidSubscription("a negated constraint with an open end; it has no ends")
         return cls._closed(starts, names.astype(np.uint16), lows, highs, ends, excluded)
 
     @classmethod
@@ -101,6 +105,10 @@ class Table:
         if lows.ndim != 2 or lows.shape != highs.shape:
             raise InvalidSubscription(
                 f"low has shape {lows.shape} and high {highs.shape}; expected (N, M) for both"
+            )
+        if lows.shape[1] > MAX_ATTRIBUTES:
+            raise InvalidSubscription(
+                f"{lows.shape[1]:,} attributes; expected at most {MAX_ATTRIBUTES:,}"
             )
         opened = _as_flags(low_open, lows.shape), _as_flags(high_open, lows.shape)
         start = np.empty(len(lows) + 1, np.int64)
@@ -136,9 +144,9 @@ class Table:
 
 def as_bounds(given: npt.ArrayLike) -> Floats:
     """A new array of float64; integers that float64 does not hold are refused."""
-    raw = np.asarray(given)
-    if raw.dtype.kind in "iu" and raw.size and not _EXACT >= raw.max() >= raw.min() >= -_EXACT:
-        raise InvalidSubscription("integers beyond 2^53 are not exact as bounds")
+    raw = as_numbers(given, InvalidSubscription)
+    if raw.dtype.kind not in "fiuO":
+        raise InvalidSubscription(f"bounds of type {raw.dtype}; expected numbers")
     try:
         return np.array(raw, np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -148,12 +156,22 @@ def as_bounds(given: npt.ArrayLike) -> Floats:
 def _as_flags(given: npt.ArrayLike | None, shape: tuple[int, ...]) -> Flags:
     if given is None:
         return np.zeros(0, np.bool_)
-    flags = np.ascontiguousarray(given, np.bool_)
+    try:
+        flags = np.ascontiguousarray(given, np.bool_)
+    except ValueError as error:
+        raise InvalidSubscription(f"the flags of open ends are no array: {error}") from None
     if flags.shape != shape:
         raise InvalidSubscription(
             f"the flags of open ends have shape {flags.shape}; expected {shape}, as the bounds have"
         )
     return flags
+
+
+def _as_whole(name: str, given: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    array = as_numbers(given, InvalidSubscription)
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidSubscription(f"{name} is of type {array.dtype}; expected whole numbers")
+    return array.astype(np.int64)
 
 
 def _is_partition(start: npt.NDArray[np.int64], n: int) -> bool:

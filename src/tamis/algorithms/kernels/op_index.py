@@ -88,7 +88,7 @@ def count_list(lists, b, operator, value, counts):
 def count_satisfied(lists, event, first, last, counts):
     """Count the satisfied comparisons of all slots whose pivot is attribute first..last - 1.
 
-    Pivots that the event lacks are passed over. counts: u1[P] or u2[P].
+    Pivots that the event lacks are passed over. counts: u1[P], u2[P] or u4[P].
     O(comparisons of these slots; of the equalities only one hashed list an attribute).
     """
     n_attributes = event.size

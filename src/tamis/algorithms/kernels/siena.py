@@ -50,7 +50,7 @@ def count_lists(lists, first, last, counts):
 def count_satisfied(lists, domains, n_buckets, event, first, last, counts):
     """Count the satisfied comparisons on attributes first..last - 1 of every slot.
 
-    counts: u1[P] or u2[P]. Only a value's own bucket is compared. O(satisfied comparisons).
+    counts: u1[P], u2[P] or u4[P]. Only a value's own bucket is compared. O(satisfied comparisons).
     """
     for m in range(first, last):
         value = event[m]

@@ -80,7 +80,7 @@ def fill_cells(stored, slots, domains, n_leaves, keys, owners):
 def count_satisfied(lists, domains, n_leaves, event, first, last, counts):
     """Count for every slot the attributes on which a cell of its constraint holds the value.
 
-    Attributes ``first`` to ``last - 1``; counts: u1[P] or u2[P].
+    Attributes ``first`` to ``last - 1``; counts: u1[P], u2[P] or u4[P].
     O(entries of one cell a layer and attribute).
     """
     for m in range(first, last):
