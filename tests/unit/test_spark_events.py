@@ -236,3 +236,22 @@ def test_a_schema_of_the_index_makes_dead_letters() -> None:
     events = EventReader(EventMapping(), batch.schema, index.schema).read(batch)
     assert events.ids.to_pylist() == ["b"]
     assert "has 2 values" in events.dead[0][1]
+
+
+def test_points_and_validity_in_json() -> None:
+    mapping = EventMapping(
+        json=["line"], until="to", points={"place": ("at.lon", "at.lat"), "other": ("x", "y")}
+    )
+    lines = [
+        '{"id": "a", "at": {"lon": 4.5, "lat": 52}, "to": "2026-01-01T00:00:00Z", "n": 1}',
+        '{"id": "b", "x": 1}',
+        '{"id": "c", "x": "east", "y": 1}',
+        '{"id": "d", "to": "soon"}',
+    ]
+    events = read({"line": lines}, mapping)
+    assert events.ids.to_pylist() == ["a", "b"]
+    first, second = (one.attributes for one in events.attributes)
+    assert first == {"place": (Point(4.5, 52),), "n": (1,)}
+    assert second == {}
+    assert events.untils.to_pylist() == [datetime(2026, 1, 1, tzinfo=UTC), None]
+    assert [row for row, _ in events.dead] == [2, 3]

@@ -181,17 +181,29 @@ def run(
 @app.command()
 def demo(
     n_searches: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--subscriptions", metavar="N", min=1, help="How many saved searches to generate."
+            "--subscriptions",
+            metavar="N",
+            min=1,
+            help="How many saved searches to generate; 100,000, and 2,000 customers of a city.",
         ),
-    ] = 100_000,
+    ] = None,
     seconds: Annotated[
-        float, typer.Option(metavar="S", min=1, help="How long ads are posted, at least.")
-    ] = 15,
+        float | None,
+        typer.Option(
+            metavar="S",
+            min=1,
+            help="How long ads are posted, at least: 15. How long the city lives: 60.",
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Another seed makes other searches and ads.")
     ] = 2016,
+    city: Annotated[bool, typer.Option("--city", metavar="", help="Show a city instead.")] = False,
+    picture: Annotated[
+        Path, typer.Option("--map", metavar="FILE", help="Where the map of the city goes.")
+    ] = Path("tamis-city.png"),
     json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print one JSON object instead.")
     ] = False,
@@ -200,15 +212,25 @@ def demo(
 
     Ads are posted until a full minute has passed, when digests are due, unless that is far off.
 
+    With --city: customers who walk about and promotions that expire, for a minute, and a map.
+
     [bold]Example[/bold]
 
     [cyan]tamis demo --subscriptions 20000 --seconds 10[/cyan]
+
+    [cyan]tamis demo --city --map city.png[/cyan]
     """
     with exit_codes():
         require_extra("spark", "pyspark", "pydantic", "prometheus_client")
+        if city:
+            require_extra("bench", "matplotlib")
+            from tamis.cli.city_demo import run_city
+
+            run_city(n_searches or 2_000, seconds or 60, seed, json, picture)
+            return
         from tamis.cli.demo import run_demo
 
-        run_demo(n_searches, seconds, seed, json)
+        run_demo(n_searches or 100_000, seconds or 15, seed, json)
 
 
 @app.command("show")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -16,11 +15,12 @@ from rich.text import Text
 
 from tamis.cli.explaining import print_explanation
 from tamis.cli.market import Market, Outcome, counts_of, outcome_of
+from tamis.cli.stages import Stages, wait_for
 from tamis.cli.terminal import BadInput, announce_first_use, stderr_console
 from tamis.index import Index
 from tamis.language import Explanation, parse_filter
 from tamis.model import Event, Subscription
-from tamis.spark.pipeline import Pipeline, Status
+from tamis.spark.pipeline import Pipeline
 from tamis.spark.settings import read_settings
 
 # As the paper writes them; it calls the values Fixed, so the years are texts.
@@ -37,7 +37,6 @@ EXPECTED = {"A1": ["F1", "F2", "F3"], "A2": ["F2"]}
 
 _POST_EVERY_S = 0.5
 _LONGEST_S = 28.0
-_PATIENCE_S = 120.0
 
 
 def run_demo(n_searches: int, seconds: float, seed: int, as_json: bool) -> None:
@@ -47,7 +46,7 @@ def run_demo(n_searches: int, seconds: float, seed: int, as_json: bool) -> None:
     console = Console(quiet=as_json, highlight=False)
     _print_paper(console, told, why)
     console.print(f"[bold]2. A market[/bold]: {n_searches:,} saved searches, ads through Spark\n")
-    stages = _Stages(stderr_console())
+    stages = Stages(stderr_console())
     with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder:
         market = Market(Path(folder), n_searches, seed)
         outcome = _run_market(market, seconds, stages)
@@ -93,23 +92,7 @@ def _print_paper(console: Console, told: dict[str, list[str]], why: Explanation)
 # -- a market
 
 
-class _Stages:
-    """How long each stage took, shown while it runs."""
-
-    def __init__(self, console: Console) -> None:
-        self.seconds: dict[str, float] = {}
-        self._console = console
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[Callable[[str], None]]:
-        """Time a stage; the function it gives says how far it is."""
-        start = time.perf_counter()
-        with self._console.status(name) as status:
-            yield lambda text: status.update(f"{name}: {text}")
-        self.seconds[name] = time.perf_counter() - start
-
-
-def _run_market(market: Market, seconds: float, stages: _Stages) -> Outcome:
+def _run_market(market: Market, seconds: float, stages: Stages) -> Outcome:
     """Stream ads through the pipeline until some digests were told."""
     market.open()
     pipeline = Pipeline(read_settings(market.folder / "pipeline.toml"))
@@ -122,12 +105,15 @@ def _run_market(market: Market, seconds: float, stages: _Stages) -> Outcome:
         with stages.timed("indexing the searches") as say:
             pipeline.start()
             market.post(1)
-            _wait(pipeline, say, lambda status: status.events >= 1)
+            _wait_for_ads(pipeline, 1, say)
         with stages.timed("streaming ads") as say:
             _stream(market, pipeline, seconds, say)
         with stages.timed("waiting for the outbox") as say:
-            _wait(pipeline, say, lambda status: status.events >= len(market.ads))
-            _complete(market, pipeline)
+            _wait_for_ads(pipeline, len(market.ads), say)
+            wait_for(
+                pipeline, lambda _: counts_of(market).is_complete, lambda _: None,
+                "a match is neither told nor waiting",
+            )  # fmt: skip
     finally:
         with stages.timed("stopping"):
             pipeline.stop()
@@ -159,24 +145,13 @@ def _stream(market: Market, pipeline: Pipeline, seconds: float, say: Callable[[s
         time.sleep(max(0.0, now + _POST_EVERY_S - time.time()))
 
 
-def _wait(
-    pipeline: Pipeline, say: Callable[[str], None], is_done: Callable[[Status], bool]
-) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not is_done(status := pipeline.status()):
-        if not pipeline.is_running() or time.monotonic() > deadline:
-            raise BadInput("the pipeline did not come to an end; please report this")
-        say(f"{status.events:,} ads")
-        time.sleep(0.2)
-
-
-def _complete(market: Market, pipeline: Pipeline) -> None:
-    """Return once all that is due was told."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while not counts_of(market).is_complete:
-        if not pipeline.is_running() or time.monotonic() > deadline:
-            raise BadInput("a match is neither told nor waiting; please report this")
-        time.sleep(0.5)
+def _wait_for_ads(pipeline: Pipeline, n_ads: int, say: Callable[[str], None]) -> None:
+    wait_for(
+        pipeline,
+        lambda status: status.events >= n_ads,
+        lambda status: say(f"{status.events:,} ads"),
+        "the pipeline did not come to an end",
+    )
 
 
 def _print_market(

@@ -31,10 +31,11 @@ class EventMapping:
 
     ``points`` makes a point of two columns: ``{"place": ("lon", "lat")}``. ``json`` names the
     columns that hold JSON objects as text; their fields are attributes, under the prefix given
-    in a mapping (``{"body": "car."}``). ``id``, ``time`` and ``payload`` may also name a field
-    of such an object. ``attributes`` says which columns count; without it all others do. A row
-    is a dead letter where the column ``error`` is not null, and that is the reason. ``until`` is
-    till when an event is valid; a stream keeps those that have one for late joiners.
+    in a mapping (``{"body": "car."}``). ``id``, ``time``, ``until``, ``payload`` and the two of
+    a point may also name a field of such an object. ``attributes`` says which columns count;
+    without it all others do. A row is a dead letter where the column ``error`` is not null, and
+    that is the reason. ``until`` is till when an event is valid; a stream keeps those that have
+    one for late joiners.
 
     A nested struct or map is flattened with dots; an array is several values; a struct of lon
     and lat is a point, one of low and high a range, one of polygon (WKT) a polygon.
@@ -76,9 +77,10 @@ class EventMapping:
         if len(set(names)) < len(names):
             raise InvalidEvent(f"the events have two columns of the same name: {', '.join(names)}")
         has_json = bool(self.prefix_of_json)
-        needed = [*self.prefix_of_json, *(c for pair in self.points.values() for c in pair)]
-        needed += [*(self.attributes or []), *([self.error] if self.error else [])]
-        own = (self.id, self.time, self.until, self.payload)
+        needed = [*self.prefix_of_json, *(self.attributes or [])]
+        needed += [self.error] if self.error else []
+        sides = (side for pair in self.points.values() for side in pair)
+        own = (self.id, self.time, self.until, self.payload, *sides)
         needed += [] if has_json else [name for name in own if name]
         absent = [name for name in needed if name not in names]
         if absent:
@@ -288,7 +290,7 @@ def _check_own(mapping: EventMapping, schema: pa.Schema) -> None:
         if not any(test(kind) for test in allowed):
             raise InvalidEvent(f"the column {name!r} is of type {kind}; expected {what}")
     for pair in mapping.points.values():
-        for name in pair:
+        for name in set(pair) & set(schema.names):
             kind = schema.field(name).type
             if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
                 raise InvalidEvent(f"the column {name!r} of a point is {kind}; expected numbers")

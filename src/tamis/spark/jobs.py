@@ -1,16 +1,47 @@
-"""Jobs: how they are named in Spark's web interface, and what machines they run on."""
+"""Jobs: how they are named in Spark's web interface, what they run on, how they are stopped."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _DESCRIPTION = "spark.job.description"
+# What Spark looks for in the error of a micro-batch to know that it was stopped.
+_CALLED = "py4j.protocol.Py4JJavaError: An error occurred while calling"
+_INTERRUPTIONS = (
+    "java.lang.InterruptedException",
+    "java.io.InterruptedIOException",
+    "java.nio.channels.ClosedByInterruptException",
+)
+
+
+class Interrupted(Exception):
+    """A micro-batch that was stopped."""
+
+
+def stoppable(handle: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, int], None]:
+    """A function for ``foreachBatch`` whose error is short where its query is stopped meanwhile.
+
+    Spark searches the error for the sign of an interruption with a regular expression that
+    needs more stack than there is where the error is long, and then fills the log.
+    """
+
+    def handle_batch(frame: DataFrame, batch: int) -> None:
+        try:
+            handle(frame, batch)
+        except Exception as error:
+            told = str(error)
+            for sign in _INTERRUPTIONS:
+                if sign in told:
+                    raise Interrupted(f"{_CALLED} a micro-batch: {sign}") from None
+            raise
+
+    return handle_batch
 
 
 @contextmanager

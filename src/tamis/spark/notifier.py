@@ -18,6 +18,7 @@ from tamis.delivery.caps import apply_caps
 from tamis.errors import PipelineError
 from tamis.spark.clock import ClockGuard, batch_watermark_us
 from tamis.spark.digests import MATCH_COLUMNS, digests, notifications
+from tamis.spark.jobs import stoppable
 from tamis.spark.ledger import LedgerStore
 from tamis.spark.outbox import OUTBOX_ORDER, Outbox, read_folder
 
@@ -76,7 +77,7 @@ def notify_stream(
         else:
             pause_ms = interval // timedelta(milliseconds=1)
             writer = writer.trigger(processingTime=f"{pause_ms} milliseconds")
-        return NotifyStream(writer.foreachBatch(publisher.publish).start(), publisher)
+        return NotifyStream(writer.foreachBatch(stoppable(publisher.publish)).start(), publisher)
 
 
 class NotifyStream:

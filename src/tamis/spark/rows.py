@@ -61,14 +61,21 @@ def _row(held: dict[str, Any], names: list[str], mapping: EventMapping) -> Row:
     if mapping.error is not None and held[mapping.error] is not None:
         raise InvalidEvent(held[mapping.error])
     attributes = {name: held[name] for name in names if held[name] is not None}
-    for name, (lon, lat) in mapping.points.items():
-        if not any(c is None or c != c for c in (held[lon], held[lat])):
-            attributes[name] = Point(held[lon], held[lat])
     for column, prefix in mapping.prefix_of_json.items():
         _add_json(attributes, column, held[column], prefix)
-    id, time, until, payload = (
-        None if name is None else held[name] if name in held else _pop(attributes, name)
-        for name in (mapping.id, mapping.time, mapping.until, mapping.payload)
+
+    def taken(name: str | None) -> Any:
+        """What a column holds, or else a field of a JSON object."""
+        if name is None:
+            return None
+        return held[name] if name in held else _pop(attributes, name)
+
+    for name, sides in mapping.points.items():
+        lon, lat = map(taken, sides)
+        if not any(side is None or side != side for side in (lon, lat)):
+            attributes[name] = Point(lon, lat)
+    id, time, until, payload = map(
+        taken, (mapping.id, mapping.time, mapping.until, mapping.payload)
     )
     return Row(id, time, until, _payload(payload), attributes)
 

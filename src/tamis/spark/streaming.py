@@ -17,7 +17,7 @@ from tamis.spark.cleaning import LogCleaner
 from tamis.spark.events import EventMapping
 from tamis.spark.first_load import is_large, load_changes
 from tamis.spark.follower import Follower
-from tamis.spark.jobs import described
+from tamis.spark.jobs import described, stoppable
 from tamis.spark.late_joiners import LateJoiners, LateMatches
 from tamis.spark.match_log import MatchLog, Written
 from tamis.spark.matching import Mode, arrow_schema, plan_of, spread_events
@@ -187,11 +187,7 @@ def match_stream(
         late = LateJoiners(match_log, follower.store)
         events = _with_beat(events)
     matcher = BatchMatcher(follower, pins, match_log, mapping, mode, n_shards, cleaner, late)
-
-    def match_batch(frame: DataFrame, batch: int) -> None:
-        matcher(frame, batch)
-
-    writer = events.writeStream.foreachBatch(match_batch)
+    writer = events.writeStream.foreachBatch(stoppable(matcher))
     writer = writer.option("checkpointLocation", str(folder / "spark"))
     writer = writer.queryName(name or "tamis matcher")
     if trigger:
