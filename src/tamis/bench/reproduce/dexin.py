@@ -270,9 +270,9 @@ PAPER = Paper(
             "DEXIN subscribes faster than TAMA, H-Tree, BE-Tree and OpIndex, a little slower than "
             "REIN; with linked lists instead of trees that is made good.",
             (
-                *(Less("dexin", key, 1.2) for key in ("tama", "h_tree", "be_tree", "op_index")),
-                Less("rein", "dexin", 1.1),
-                Less("lists", "dexin", 1.1),
+                *(Less("dexin", key) for key in ("tama", "h_tree", "be_tree", "op_index")),
+                Less("rein", "dexin"),
+                Less("lists", "dexin"),
             ),
             is_headline=True,
             note="The paper gives no numbers. All subscriptions are given at once.",
@@ -287,8 +287,8 @@ PAPER = Paper(
             "DEXIN needs a little more than REIN and less than the others; with linked lists as "
             "much as REIN.",
             (
-                *(Less("dexin", key, 1.2) for key in ("tama", "h_tree")),
-                Less("rein", "dexin", 1.1),
+                *(Less("dexin", key) for key in ("tama", "h_tree")),
+                Less("rein", "dexin"),
                 About("rein", "lists", 1.2),
             ),
             is_headline=True,
@@ -315,12 +315,11 @@ PAPER = Paper(
             "Without the time to make the plan both match equally fast from M = 10 on; with it the "
             "optimal one is slower, the gap growing exponentially.",
             (
-                Less("near", "optimal", 10.0, at=22),
+                Less("near", "optimal", at=22, of="with the plan"),
                 Trend("optimal", Way.RISES, since=6),
-                On(1, About("near", "optimal", 1.2)),
+                On(1, About("near", "optimal", 1.2, of="without")),
             ),
-            note="The dotted lines leave out the time to make the plan. The paper gives no number; "
-            "10 at M = 22 is ours.",
+            note="The dotted lines leave out the time to make the plan. The paper gives no number.",
         ),
         Figure(
             "17",

@@ -31,11 +31,15 @@ def draw(shown: Shown, directory: Path) -> Path:
     else:
         axes.set_ylim(bottom=0)
     axes.legend(fontsize=8, ncols=2)
-    number = shown.figure.number.replace(" ", "-")
-    path = directory / f"{shown.paper.key}-{number}.png"
+    path = directory / picture_name(shown)
     picture.savefig(path, dpi=110)
     pyplot.close(picture)
     return path
+
+
+def picture_name(shown: Shown) -> str:
+    """The file of a figure."""
+    return f"{shown.paper.key}-{shown.figure.number.replace(' ', '-')}.png"
 
 
 def _look(shown: Shown, at: int, key: str) -> dict[str, Any]:

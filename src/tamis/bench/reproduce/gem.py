@@ -214,12 +214,11 @@ PAPER = Paper(
             "Without the time to make the plan both match about equally fast from M = 10 on; with "
             "it the optimal one is slower from M = 6 on, the gap growing exponentially.",
             (
-                Less("near", "optimal", 10.0, at=20),
+                Less("near", "optimal", at=20, of="with the plan"),
                 Trend("optimal", Way.RISES, since=6),
-                On(1, About("near", "optimal", 1.2)),
+                On(1, About("near", "optimal", 1.2, of="without")),
             ),
-            note="The dotted lines leave out the time to make the plan. The paper gives no number; "
-            "10 at M = 20 is ours.",
+            note="The dotted lines leave out the time to make the plan. The paper gives no number.",
             is_headline=True,
         ),
     ),

@@ -152,8 +152,8 @@ PAPER = Paper(
             "Serial has the longest processing time; alternate and, without delaying the matching, "
             "concurrent shorten it.",
             (
-                Below("pri_rein", 1, 0, "alternate against serial"),
-                Below("pri_rein", 2, 0, "concurrent against serial"),
+                Below("pri_rein", 1, 0, "alternate / serial"),
+                Below("pri_rein", 2, 0, "concurrent / serial"),
             ),
             kind=Kind.BARS,
             is_headline=True,
@@ -262,9 +262,8 @@ PAPER = Paper(
             _TIMES,
             "Pri-REIN takes 2.53 % longer to match than REIN; its gap time is 17.1 % longer.",
             (
-                About("rein", "pri_rein", 1.0253, at=TM),
-                About("rein", "pri_rein", 1.1, at=TP),
-                Less("rein", "pri_rein", 1.171, at=TG),
+                About("rein", "pri_rein", 1.0253, at=TM, of="matching"),
+                About("rein", "pri_rein", 1.171, at=TG, of="gap"),
             ),
             kind=Kind.BARS,
             is_headline=True,
@@ -298,9 +297,9 @@ PAPER = Paper(
             "Pri-REIN takes 3.64 % and Pri-REIN-S 3.40 % longer to match than REIN; Pri-REIN-S "
             "ends 0.98 ms after its last match, far later than the others.",
             (
-                About("rein", "pri_rein", 1.0364, at=TM),
-                About("rein", "pri_rein_s", 1.034, at=TM),
-                Less("pri_rein", "pri_rein_s", 2.0, at=TE),
+                About("rein", "pri_rein", 1.0364, at=TM, of="matching"),
+                About("rein", "pri_rein_s", 1.034, at=TM, of="matching"),
+                Less("pri_rein", "pri_rein_s", at=TE, of="ending"),
             ),
             kind=Kind.BARS,
             is_headline=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tamis.bench.reproduce.checks import Judged, On, Verdict, verdict_of
+from tamis.bench.reproduce.checks import Judged, On, Part, Verdict, verdict_of
 from tamis.bench.reproduce.figures import OURS, Figure, Kind, Line, Metric, Paper, key_of
 from tamis.bench.results import Results
 
@@ -71,6 +71,10 @@ class Shown:
             check.judge(self.data(metrics[check.metric if isinstance(check, On) else 0]), labels)
             for check in self.figure.checks
         ]
+
+    def parts(self) -> list[Part]:
+        """The parts of the claim, and what became of each."""
+        return [part for one in self.judged() for part in one.parts]
 
     @property
     def verdict(self) -> Verdict:
