@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from time import perf_counter, thread_time_ns
+from time import process_time, thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -73,9 +73,9 @@ class BoxSet:
         self._rehearse(line)
         matcher: Matcher = make(line.algorithm, self.workload.attributes, **line.parameters)
         table = self.table
-        start = perf_counter()
+        start = process_time()
         matcher.add_many(table, self.workload.priority)
-        return matcher, perf_counter() - start
+        return matcher, process_time() - start
 
     def check(self, matcher: Matcher, line: Line) -> None:
         """Compare results with the reference; raise WrongResult if they differ."""
@@ -203,11 +203,11 @@ def time_lots(change: Callable[[Ids], tuple[float, float]], rows: Ids) -> tuple[
 def _time_lot(matcher: Matcher, held: Workload, rows: Ids) -> tuple[float, float]:
     bounds = (held.low[rows], held.high[rows], held.low_open[rows], held.high_open[rows])
     table = Table.from_boxes(*bounds)
-    start = perf_counter()
+    start = process_time()
     matcher.remove_many(rows)
-    middle = perf_counter()
+    middle = process_time()
     matcher.add_many(table, held.priority[rows])
-    return (middle - start) / len(rows), (perf_counter() - middle) / len(rows)
+    return (middle - start) / len(rows), (process_time() - middle) / len(rows)
 
 
 def measure_plans(case: BoxSet, line: Line) -> dict[str, Any]:
