@@ -411,9 +411,7 @@ def test_the_report_says_what_became_of_the_claim(
 
 
 def test_the_reason_is_given_where_a_claim_does_not_hold(results: Results, tmp_path: Path) -> None:
-    paper = small_paper()
-    figures = tuple(replace(one, reason="Because of the cache.") for one in paper.figures)
-    paper = replace(paper, figures=figures)
+    paper = replace(small_paper(), reasons={"1": "Because of the cache."})
     write_cells(results, paper, 0.1, "rein")
     page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
     told = "Of its parts hold: order 0 of 1. Because of the cache."
@@ -465,7 +463,7 @@ def test_every_figure_has_results(every_figure: list[Shown]) -> None:
 
 def test_every_claim_that_does_not_hold_has_its_own_reason(every_figure: list[Shown]) -> None:
     reasons = {
-        f"{one.paper.key} {one.figure.name}": one.figure.reason
+        f"{one.paper.key} {one.figure.name}": one.reason
         for one in every_figure
         if one.verdict is not HOLDS
     }

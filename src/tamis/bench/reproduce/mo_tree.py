@@ -12,6 +12,7 @@ from tamis.bench.reproduce.datasets import scaled
 from tamis.bench.reproduce.figures import TAMIS, Experiment, Figure, Line, Metric, Paper
 from tamis.bench.reproduce.kept import N_QUERIES, Both, Kept, measure_kept, measure_memory
 from tamis.bench.reproduce.places import placed_boxes, placed_events, trading_areas
+from tamis.bench.reproduce.reasons import MO_TREE as REASONS
 from tamis.bench.workloads import SEED, Floats
 
 _INDEXED = ("lon", "lat", "a3", "a4", "a5", "a6")  # the place and the most popular: section 4.2
@@ -298,4 +299,5 @@ PAPER = Paper(
             note="Tamis holds the subscriptions only.",
         ),
     ),
+    REASONS,
 )

@@ -25,6 +25,7 @@ from tamis.bench.reproduce.figures import (
     Metric,
     Paper,
 )
+from tamis.bench.reproduce.reasons import PRI_REIN as REASONS
 from tamis.bench.reproduce.sending import measure_ways
 
 REIN = Line("rein", "REIN", "rein")
@@ -176,8 +177,6 @@ PAPER = Paper(
             is_headline=True,
             main=TM,
             table="Table 2",
-            reason="H-Tree indexes six of 50 attributes, of which 51 % of the subscriptions "
-            "constrain none; these share one bucket, and are determined when it has been read.",
         ),
         Figure(
             "5",
@@ -198,10 +197,6 @@ PAPER = Paper(
             ),
             is_headline=True,
             table="Table 3",
-            reason="Simple comes in parts of 8,192 subscriptions here, three parts at 20,000: the "
-            "gap leaves out the first, so it grows faster than they do. Siena and TAMA take 0.6 "
-            "and 0.3 ms even for 200 subscriptions, so theirs grows slower. Of H-Tree the reason "
-            "is not known.",
         ),
         Figure(
             "6",
@@ -307,4 +302,5 @@ PAPER = Paper(
             table="Table 8",
         ),
     ),
+    REASONS,
 )

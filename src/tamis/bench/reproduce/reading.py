@@ -81,6 +81,12 @@ class Shown:
         """What became of the claim."""
         return verdict_of(self.judged())
 
+    @property
+    def reason(self) -> str:
+        """Why the claim does not hold or cannot be told; empty if it holds."""
+        is_told = self.verdict is Verdict.HOLDS
+        return "" if is_told else self.paper.reasons.get(self.figure.number, "")
+
     def ours(self) -> str:
         """Tamis against the lowest of the others, in words; empty where it is not measured."""
         data = self.data()

@@ -123,7 +123,7 @@ def _marked(judged: Judged) -> str:
 def _reason(shown: Shown) -> str:
     if shown.verdict is Verdict.HOLDS:
         return ""
-    return f"Of its parts hold: {_tally(shown.parts())}. {shown.figure.reason}"
+    return f"Of its parts hold: {_tally(shown.parts())}. {shown.reason}"
 
 
 def _heading(shown: Shown) -> str:

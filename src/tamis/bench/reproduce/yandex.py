@@ -5,6 +5,7 @@ from __future__ import annotations
 from tamis.bench.reproduce.checks import AtMost, Less, On, Power
 from tamis.bench.reproduce.datasets import scaled
 from tamis.bench.reproduce.figures import TAMIS, Experiment, Figure, Line, Metric, Paper
+from tamis.bench.reproduce.reasons import YANDEX as REASONS
 from tamis.bench.reproduce.searches import make_searches, measure_searches
 
 ONE_PHASE = Line("one", "filter tree, one phase", "filter_tree")
@@ -68,4 +69,5 @@ PAPER = Paper(
             "is our reading.",
         ),
     ),
+    REASONS,
 )
