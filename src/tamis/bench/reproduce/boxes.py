@@ -25,7 +25,7 @@ ROUNDS = 3
 MAX_BYTES = 6_000_000_000  # a structure that would be larger is not built
 _N_SAMPLE = 2_000
 _N_TRACED = 10  # events whose plan is told step by step
-LOT = 100  # that are added or removed in one call: too few for a pass over all lists to pay
+LOT = 1_000  # that are added or removed in one call: too few for a pass over all lists to pay
 N_LOTS = 5
 
 Ids = npt.NDArray[np.int32]

@@ -204,7 +204,7 @@ _METHOD = """\
   rounds where that takes less than 8 seconds, then mean and standard deviation over the events:
   200 of them, fewer where an algorithm is slow.
 - Inserting and removing are by the processor's time of the process, sending is by the clock. What
-  is added to or removed from those that are there comes in lots of 100: the median of five, fewer
+  is added to or removed from those that are there comes in lots of 1,000: the median of five, fewer
   and smaller ones where that is slow.
 - Kernels are compiled on a sample before. One process, one thread unless said otherwise.
 - A structure that would need more than 6 GB, by a sample, is not built.
