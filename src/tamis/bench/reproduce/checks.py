@@ -27,6 +27,7 @@ Data = Mapping[str, Mapping[float, float]]
 
 NOISE = 1.1  # smaller factors may be chance
 ENOUGH = 0.5  # of the paper's factor
+RISE, FLATNESS = 1.2, 1.5  # from the first to the last point
 
 
 class Verdict(Enum):
@@ -211,6 +212,7 @@ class Trend:
     line: str
     way: Way
     since: float = -math.inf  # points before do not count
+    least: float = RISE  # a rise is one by so much
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By the last point against the first."""
@@ -225,12 +227,14 @@ class Trend:
             f"{labels[self.line]}: × {growth:.3g} from its first to its last point; by the paper "
             f"it {self.way.value}"
         )
+        if self.least > RISE:
+            found += f", × {self.least:g} at least"
         is_so = {
-            Way.RISES: growth >= 1.2,
-            Way.FALLS: growth <= 1 / 1.2,
-            Way.FLAT: 1 / 1.5 <= growth <= 1.5,
+            Way.RISES: growth >= self.least,
+            Way.FALLS: growth <= 1 / RISE,
+            Way.FLAT: 1 / FLATNESS <= growth <= FLATNESS,
         }[self.way]
-        if not is_so and self.way is not Way.FLAT and 1 / 1.2 < growth < 1.2:
+        if not is_so and self.way is not Way.FLAT and 1 / RISE < growth < RISE:
             return _trend(Verdict.UNKNOWN, found)
         return _trend(_so(is_so), found)
 
@@ -300,7 +304,7 @@ class AtMost:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """At one line, one point is so much of another; within 0.15 it holds.
+    """At one line, one point is so much of another; ``within`` so much more or less it holds.
 
     For figures whose points are different metrics of one setting.
     """
@@ -310,6 +314,7 @@ class Share:
     whole: float
     share: float
     words: str
+    within: float = 0.15
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By the quotient."""
@@ -320,7 +325,7 @@ class Share:
         found = (
             f"{labels[self.line]}: {self.words} is {share:.1%} here, {self.share:.1%} in the paper"
         )
-        is_so = abs(share - self.share) <= 0.15
+        is_so = abs(share - self.share) <= self.within
         return _size(_so(is_so), found)
 
 

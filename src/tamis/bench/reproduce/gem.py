@@ -169,8 +169,8 @@ PAPER = Paper(
                 Less("gem0", "gem20", 0.1258 / 0.0166),
             ),
             is_headline=True,
-            note="Lots of 1 %, at most 10,000, are removed at a time; the total is that of one "
-            "times their number.",
+            note="Some are removed from those that are there; the total is the time of one times "
+            "their number.",
         ),
         Figure(
             "10",

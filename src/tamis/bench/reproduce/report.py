@@ -189,8 +189,8 @@ judged are the parts of a claim:
   paper says, more than it says counts as well;
 - trend: from the first to the last point a line rises or falls by a fifth at least, or is nearly
   flat, within a half;
-- size: a share of the whole within 15 percentage points, a limit that is kept, or that two are
-  about equal.
+- size: a share of the whole within 15 percentage points (1 where it is below 1 %), a limit that
+  is kept, or that two differ by no more than the paper says and a tenth.
 
 What differs by less than a tenth may be chance: whether it differs we cannot tell. A claim holds
 if all its parts hold, and does not if one of them does not. The text of every claim that does not
