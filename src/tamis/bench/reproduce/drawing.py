@@ -44,7 +44,7 @@ def picture_name(shown: Shown) -> str:
 
 
 def _title(shown: Shown) -> str:
-    scale = "" if shown.scale == 1 else f", at {shown.scale:.3%} of its size".replace(".000", "")
+    scale = "" if shown.scale == 1 else f", at {100 * shown.scale:g} % of the paper's size"
     return f"{shown.paper.key} {shown.figure.name}: {shown.figure.title}{scale}"
 
 
