@@ -194,8 +194,8 @@ judged are the parts of a claim:
 
 What differs by less than a tenth may be chance: whether it differs we cannot tell. A claim holds
 if all its parts hold, and does not if one of them does not. The text of every claim that does not
-hold ends with the reason, as far as it was found.
-The scale is the share of the paper's number of subscriptions and events.
+hold is followed by the reason, as far as it was found. The scale is the share of the paper's
+number of subscriptions and events.
 """
 _METHOD = """\
 - Before anything is timed, the result of every algorithm is compared with a scan, which is itself
