@@ -19,12 +19,14 @@ from tamis.bench.reproduce.boxes import BoxSet, measure_boxes, measure_plans
 from tamis.bench.reproduce.checks import (
     About,
     Ascends,
+    Aspect,
     AtMost,
     Below,
     Check,
     Judged,
     Less,
     Lowest,
+    Part,
     Power,
     Share,
     Trend,
@@ -37,8 +39,8 @@ from tamis.bench.reproduce.figures import TAMIS, Experiment, Figure, Line, Metri
 from tamis.bench.reproduce.kept import Both, Kept, measure_kept, measure_memory
 from tamis.bench.reproduce.papers import PAPERS, UnknownExperiment, chosen, paper_of
 from tamis.bench.reproduce.places import placed_boxes
-from tamis.bench.reproduce.reading import read, read_at
-from tamis.bench.reproduce.report import write_report
+from tamis.bench.reproduce.reading import Shown, read, read_at
+from tamis.bench.reproduce.report import figures_of, page_of, write_report
 from tamis.bench.reproduce.runner import DONE, KEPT, cells_of, run
 from tamis.bench.reproduce.searches import make_searches, measure_searches
 from tamis.bench.reproduce.sending import measure_ways
@@ -290,11 +292,17 @@ def line(*values: float) -> dict[float, float]:
     ("check", "data", "verdict"),
     [
         (Less("a", "b", 4.0), {"a": line(1, 2), "b": line(4, 9)}, HOLDS),
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(2.1)}, HOLDS),  # more than the root
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.5)}, FAILS),  # not the size
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(2.1)}, HOLDS),  # more than half
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.5)}, FAILS),  # too small a factor
         (Less("a", "b", 4.0), {"a": line(1), "b": line(0.5)}, FAILS),  # the other way round
         (Less("a", "b", 4.0), {"a": line(1), "b": line(1.05)}, FAILS),  # no difference
         (Less("a", "b", 1.1), {"a": line(1), "b": line(1.05)}, UNKNOWN),
+        (Less("a", "b", 1.3), {"a": line(1), "b": line(0.8)}, FAILS),  # enough, but the wrong way
+        (Less("a", "b"), {"a": line(1), "b": line(1.2)}, HOLDS),
+        (Less("a", "b"), {"a": line(1), "b": line(0.8)}, FAILS),
+        (Less("a", "b"), {"a": line(1), "b": line(1.05)}, UNKNOWN),
+        (Less("a", "b", 4.0, is_last=True), {"a": line(1, 1, 9), "b": line(1, 5)}, HOLDS),
+        (Less("a", "b", 4.0, is_last=True), {"a": line(1), "b": {}}, UNKNOWN),
         (Less("a", "b", 4.0), {"a": line(1), "b": {}}, UNKNOWN),
         (Less("a", "b", 4.0), {"a": line(0), "b": line(1)}, UNKNOWN),
         (Less("a", "b", 4.0, at=2), {"a": line(9, 1), "b": line(1, 5)}, HOLDS),
@@ -309,6 +317,8 @@ def line(*values: float) -> dict[float, float]:
         (Trend("a", Way.RISES), {"a": line(1, 2)}, HOLDS),
         (Trend("a", Way.RISES), {"a": line(2, 1)}, FAILS),
         (Trend("a", Way.RISES), {"a": line(1, 1.1)}, UNKNOWN),
+        (Trend("a", Way.RISES, least=10), {"a": line(1, 5)}, FAILS),
+        (Trend("a", Way.RISES, least=10), {"a": line(1, 15)}, HOLDS),
         (Trend("a", Way.FALLS), {"a": line(2, 1)}, HOLDS),
         (Trend("a", Way.FALLS), {"a": line(1, 2)}, FAILS),
         (Trend("a", Way.FLAT), {"a": line(1, 1.4)}, HOLDS),
@@ -328,6 +338,7 @@ def line(*values: float) -> dict[float, float]:
         (AtMost("a", 2.0, "ms"), {}, UNKNOWN),
         (Share("a", 1, 2, 0.5, "part"), {"a": line(1, 2)}, HOLDS),
         (Share("a", 1, 2, 0.9, "part"), {"a": line(1, 2)}, FAILS),
+        (Share("a", 1, 2, 0.45, "part", 0.01), {"a": line(1, 2)}, FAILS),
         (Share("a", 1, 3, 0.9, "part"), {"a": line(1, 2)}, UNKNOWN),
         (Below("a", 1, 2, "part"), {"a": line(1, 2)}, HOLDS),
         (Below("a", 2, 1, "part"), {"a": line(1, 2)}, FAILS),
@@ -341,9 +352,27 @@ def test_a_check(check: Check, data: Any, verdict: Verdict) -> None:
     assert "A" in judged.found
 
 
+@pytest.mark.parametrize(
+    ("check", "data", "parts"),
+    [
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.5)}, {"order": HOLDS, "factor": FAILS}),
+        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.05)}, {"order": UNKNOWN, "factor": FAILS}),
+        (Less("a", "b"), {"a": line(1), "b": line(1.5)}, {"order": HOLDS}),
+        (Lowest("a", ("b",)), {"a": line(1), "b": line(2)}, {"order": HOLDS}),
+        (Trend("a", Way.RISES), {"a": line(2, 1)}, {"trend": FAILS}),
+        (About("a", "b", 1.1), {"a": line(1), "b": line(1)}, {"size": HOLDS}),
+    ],
+)
+def test_the_parts_of_a_claim_are_told_apart(
+    check: Check, data: Any, parts: dict[str, Verdict]
+) -> None:
+    found = check.judge(data, LABELS).parts
+    assert {part.aspect.value: part.verdict for part in found} == parts
+
+
 def test_a_claim_holds_if_all_of_it_does() -> None:
     def of(*verdicts: Verdict) -> Verdict:
-        return verdict_of([Judged(one, "") for one in verdicts])
+        return verdict_of([Judged((Part(Aspect.ORDER, one),), "") for one in verdicts])
 
     assert of(HOLDS, HOLDS) is HOLDS
     assert of(HOLDS, FAILS, UNKNOWN) is FAILS
@@ -374,21 +403,22 @@ def test_the_report_says_what_became_of_the_claim(
     assert all(path.stat().st_size > 500 for path in written)
     page = written[0].read_text()
     assert f"**The claim {words}.**" in page
+    assert f"- {'✓' if words == 'holds' else '✗'} order: " in page
     assert "A is 2 times as fast." in page
     assert "(figures/reproduction/small-1.png)" in page
     assert "| Simple | " in page
     assert "*Not measured: Ghost.*" in page
-    assert f"2 figures: {2 * (words == 'holds')} holds" in page
+    verdicts = "2 hold, 0 do not hold" if words == "holds" else "0 hold, 2 do not hold"
+    assert f"Of 2 figures {verdicts}, of 0 we cannot tell." in page
     assert "at scale 0.1" in page
 
 
 def test_the_reason_is_given_where_a_claim_does_not_hold(results: Results, tmp_path: Path) -> None:
-    paper = small_paper()
-    figures = tuple(replace(one, reason="Because of the cache.") for one in paper.figures)
-    paper = replace(paper, figures=figures)
+    paper = replace(small_paper(), reasons={"1": "Because of the cache."})
     write_cells(results, paper, 0.1, "rein")
     page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
-    assert "does not hold.** 0 of 1 parts hold. Because of the cache." in page
+    told = "Of its parts hold: order 0 of 1. Because of the cache."
+    assert f"does not hold.** {told}" in page
     write_cells(results, paper, 0.1, "simple")
     page = write_report(results, [paper], tmp_path / "page.md")[0].read_text()
     assert "Because of the cache." not in page
@@ -417,6 +447,36 @@ def test_what_was_skipped_is_said(results: Results, tmp_path: Path) -> None:
 def test_a_report_of_nothing_is_refused(results: Results, tmp_path: Path) -> None:
     with pytest.raises(NothingMeasured):
         write_report(results, [small_paper()], tmp_path / "page.md")
+
+
+# -- the results that are kept with the sources
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = Results(ROOT / "docs" / "results" / "reproduce")
+
+
+@pytest.fixture(scope="module")
+def every_figure() -> list[Shown]:
+    return figures_of(COMMITTED, [paper_of(name) for name in PAPERS])
+
+
+def test_every_figure_has_results(every_figure: list[Shown]) -> None:
+    assert len(every_figure) == sum(len(paper_of(name).figures) for name in PAPERS)
+
+
+def test_every_claim_that_does_not_hold_has_its_own_reason(every_figure: list[Shown]) -> None:
+    reasons = {
+        f"{one.paper.key} {one.figure.name}": one.reason
+        for one in every_figure
+        if one.verdict is not HOLDS
+    }
+    assert [name for name, reason in reasons.items() if len(reason) < 60] == []
+    assert len(set(reasons.values())) == len(reasons)
+
+
+def test_the_page_is_what_the_results_give() -> None:
+    page = page_of(COMMITTED, [paper_of(name) for name in PAPERS])
+    assert (ROOT / "docs" / "reproduction.md").read_text() == page
 
 
 # -- the papers

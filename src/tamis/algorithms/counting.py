@@ -15,6 +15,7 @@ from tamis.matching.store import Array, Slots, grown
 from tamis.matching.table import Floats
 
 _KINDS = (np.uint8, np.uint16, np.uint32)  # of counts: the smallest that holds two more
+_N_PARTS = 10  # at most; before each, all counters are looked through
 
 
 class CountingMatcher(Matcher):
@@ -60,11 +61,11 @@ class CountingMatcher(Matcher):
         return int(write_complete(self._counts, self._needed, self.n_slots, out))
 
     def _match_parts(self, event: Floats, out: Slots) -> Iterator[int]:
-        """What is complete after each attribute."""
+        """What is complete after each attribute, or after some where there are many."""
         self._counts[:] = 0
-        n_out = 0
-        for m in range(self.n_attributes):
-            self._count(event, m, m + 1)
+        n_out, n_at_once = 0, -(-self.n_attributes // _N_PARTS)
+        for m in range(0, self.n_attributes, n_at_once):
+            self._count(event, m, min(self.n_attributes, m + n_at_once))
             n_out = int(write_newly_complete(self._counts, self._needed, self.n_slots, out, n_out))
             yield n_out
 

@@ -103,6 +103,10 @@ class Filters:
         revised = [id for id in unsure.tolist() if accepts(self._filters[id], attributes)]
         return sorted([*sure.tolist(), *revised])
 
+    def row_of(self, event: HasAttributes | Mapping[str, Any]) -> Floats | None:
+        """An event as the tree takes it; None if a path could be wrong about one of its values."""
+        return self._row(attributes_of(event))
+
     # -- filters into paths
 
     def _is_single(self, name: str) -> bool:

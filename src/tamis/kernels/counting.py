@@ -46,9 +46,22 @@ def write_newly_complete(counts, needed, n_slots, out, n_out):
     """Append the slots with counts[slot] = needed[slot] to out[:n_out]; return the new length.
 
     Their counts become one more, so that they are not written again: requires that a complete
-    slot is counted no further. O(P).
+    slot is counted no further. Passes over groups as ``write_complete`` does. O(P).
     """
-    for slot in range(n_slots):
+    whole = n_slots // _GROUP * _GROUP
+    for first in range(0, whole, _GROUP):
+        some = np.uint8(0)
+        for slot in range(first, first + _GROUP):
+            some |= np.uint8(counts[slot] == needed[slot])
+        if some:
+            n_out = append_newly_complete(counts, needed, first, first + _GROUP, out, n_out)
+    return append_newly_complete(counts, needed, whole, n_slots, out, n_out)
+
+
+@kernel
+def append_newly_complete(counts, needed, first, last, out, n_out):
+    """The same for slots first to last - 1, one by one."""
+    for slot in range(first, last):
         if counts[slot] == needed[slot]:
             counts[slot] += 1
             out[n_out] = slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from time import perf_counter, thread_time_ns
+from time import process_time, thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,8 @@ ROUNDS = 3
 MAX_BYTES = 6_000_000_000  # a structure that would be larger is not built
 _N_SAMPLE = 2_000
 _N_TRACED = 10  # events whose plan is told step by step
-_LOT = 0.01  # the share of subscriptions that is removed at once
-_FIRST_LOT = 20
-MAX_LOT = 10_000
+LOT = 1_000  # that are added or removed in one call: too few for a pass over all lists to pay
+N_LOTS = 5
 
 Ids = npt.NDArray[np.int32]
 
@@ -74,9 +73,9 @@ class BoxSet:
         self._rehearse(line)
         matcher: Matcher = make(line.algorithm, self.workload.attributes, **line.parameters)
         table = self.table
-        start = perf_counter()
+        start = process_time()
         matcher.add_many(table, self.workload.priority)
-        return matcher, perf_counter() - start
+        return matcher, process_time() - start
 
     def check(self, matcher: Matcher, line: Line) -> None:
         """Compare results with the reference; raise WrongResult if they differ."""
@@ -177,29 +176,38 @@ def spread_ms(ms: npt.NDArray[np.float64]) -> dict[str, float]:
 
 
 def time_changes(matcher: Matcher, workload: Workload) -> tuple[float, float]:
-    """Microseconds to remove a subscription and to add one again, of lots drawn at random.
-
-    A first, small lot tells how large the others can be.
-    """
+    """Microseconds to remove a subscription and to add one again, of lots drawn at random."""
     order = np.random.default_rng(0).permutation(len(matcher)).astype(np.int32)
-    size = min(MAX_LOT, max(1, int(len(order) * _LOT)))
+    removed, added = time_lots(lambda rows: _time_lot(matcher, workload, rows), order)
+    return removed, added
+
+
+def time_lots(change: Callable[[Ids], tuple[float, float]], rows: Ids) -> tuple[float, float]:
+    """Microseconds of both halves of a change, the median of some lots of rows.
+
+    ``change(lot)`` gives seconds a row. A lot of one comes before, not counted; it tells how many
+    a lot can be where a change is slow.
+    """
+    pace, start = sum(change(rows[:1])), 1
     times: list[tuple[float, float]] = []
-    for start, stop in ((0, min(size, _FIRST_LOT)), *((k * size, (k + 1) * size) for k in (1, 2))):
-        most = start + int(SECONDS / max(sum(times[0]), 1e-9)) + 1 if times else stop
-        rows = order[start : min(stop, most)]
-        times.append(_time_lot(matcher, workload, rows))
-    removed, added = np.median(times[1:], axis=0) * 1e6
-    return float(removed), float(added)
+    for _ in range(N_LOTS):
+        size = int(min(LOT, max(1, SECONDS / N_LOTS / max(pace, 1e-9))))
+        lot, start = rows[start : start + size], start + size
+        if len(lot):
+            times.append(change(lot))
+            pace = min(pace, sum(times[-1]))
+    first, second = np.median(times, axis=0) * 1e6
+    return float(first), float(second)
 
 
 def _time_lot(matcher: Matcher, held: Workload, rows: Ids) -> tuple[float, float]:
     bounds = (held.low[rows], held.high[rows], held.low_open[rows], held.high_open[rows])
     table = Table.from_boxes(*bounds)
-    start = perf_counter()
+    start = process_time()
     matcher.remove_many(rows)
-    middle = perf_counter()
+    middle = process_time()
     matcher.add_many(table, held.priority[rows])
-    return (middle - start) / len(rows), (perf_counter() - middle) / len(rows)
+    return (middle - start) / len(rows), (process_time() - middle) / len(rows)
 
 
 def measure_plans(case: BoxSet, line: Line) -> dict[str, Any]:

@@ -1,19 +1,24 @@
 """Checks: what of a paper's claim holds, from the numbers of a figure.
 
-Absolute times are of other machines and languages; what is checked are ratios, orders and
-trends. A factor holds if ours is at least the square root of the paper's, half as much on a
-logarithmic scale; a smaller one has the direction but not the size, and does not hold. What
-differs by less than a tenth is the same; whether a difference that small holds cannot be told.
+Absolute times are of other machines and languages; what is checked are the parts of a claim:
+
+- order: who is below whom, by a tenth at least;
+- factor: by how much, at least half of what the paper says;
+- trend: whether a line rises or falls, by a fifth at least, or is nearly flat, within a half;
+- size: a share, a limit, or that two are about equal.
+
+What differs by less than a tenth is the same, and whether a difference that small is there cannot
+be told. A claim holds if all its parts do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,22 +26,45 @@ Data = Mapping[str, Mapping[float, float]]
 """The numbers of a figure: of each line, by its key, the value at each point."""
 
 NOISE = 1.1  # smaller factors may be chance
+ENOUGH = 0.5  # of the paper's factor
+RISE, FLATNESS = 1.2, 1.5  # from the first to the last point
 
 
 class Verdict(Enum):
-    """What became of a claim."""
+    """What became of a claim or of a part of it."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
     UNKNOWN = "cannot tell"
 
 
+class Aspect(Enum):
+    """What a part of a claim is about."""
+
+    ORDER = "order"
+    FACTOR = "factor"
+    TREND = "trend"
+    SIZE = "size"
+
+
+class Part(NamedTuple):
+    """What became of one part of a claim."""
+
+    aspect: Aspect
+    verdict: Verdict
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict, and what was found, in words."""
+    """What became of the parts that a check looks at, and what was found, in words."""
 
-    verdict: Verdict
+    parts: tuple[Part, ...]
     found: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """What became of them together."""
+        return together(part.verdict for part in self.parts)
 
 
 class Check(Protocol):
@@ -46,46 +74,60 @@ class Check(Protocol):
         """Whether it is so."""
 
 
-def verdict_of(judged: Sequence[Judged]) -> Verdict:
-    """A claim holds if all of it holds, and does not if some of it does not.
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """All hold, some does not, or it cannot be told.
 
-    >>> verdict_of([Judged(Verdict.HOLDS, ""), Judged(Verdict.UNKNOWN, "")]).value
+    >>> together([Verdict.HOLDS, Verdict.UNKNOWN]).value
     'cannot tell'
     """
-    verdicts = {one.verdict for one in judged}
-    if Verdict.FAILS in verdicts:
+    found = set(verdicts)
+    if Verdict.FAILS in found:
         return Verdict.FAILS
-    return Verdict.HOLDS if verdicts == {Verdict.HOLDS} else Verdict.UNKNOWN
+    return Verdict.HOLDS if found == {Verdict.HOLDS} else Verdict.UNKNOWN
+
+
+def verdict_of(judged: Sequence[Judged]) -> Verdict:
+    """A claim holds if all of it holds, and does not if some of it does not."""
+    return together(one.verdict for one in judged)
 
 
 @dataclass(frozen=True, slots=True)
 class Less:
-    """A line takes less than another, on average over the points, by the paper's factor.
+    """A line takes less than another, on average over the points, by the paper's factor if any.
 
     >>> check = Less("gem", "rein", 4.0)
-    >>> check.judge({"gem": {1: 2.0}, "rein": {1: 6.0}}, {"gem": "GEM", "rein": "REIN"}).found
-    'REIN / GEM is 3.0 here, 4.0 in the paper'
+    >>> judged = check.judge({"gem": {1: 2.0}, "rein": {1: 3.0}}, {"gem": "GEM", "rein": "REIN"})
+    >>> judged.found
+    'REIN / GEM is 1.50 here, 4.0 in the paper'
+    >>> [(part.aspect.value, part.verdict.value) for part in judged.parts]
+    [('order', 'holds'), ('factor', 'does not hold')]
     """
 
     line: str
     than: str
-    factor: float
+    factor: float | None = None
     at: float | None = None  # one point, if not all
+    is_last: bool = False  # the largest point that both have, if not all
+    of: str = ""  # what is compared, if the figure shows several things
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By the geometric mean of the ratios."""
-        what = f"{labels[self.than]} / {labels[self.line]}"
-        ratio = _ratio(data, self.than, self.line, self.at)
+        what = _compared(labels[self.than], labels[self.line], self.of)
+        at = _last_shared(data, self.than, self.line) if self.is_last else self.at
+        ratio = _ratio(data, self.than, self.line, at)
+        aspects = (Aspect.ORDER,) if self.factor is None else (Aspect.ORDER, Aspect.FACTOR)
         if ratio is None:
-            return Judged(Verdict.UNKNOWN, f"{what} was not measured")
-        found = f"{what} is {_spell(ratio)} here, {_spell(self.factor)} in the paper"
-        if ratio >= math.sqrt(self.factor) and ratio > NOISE:
-            return Judged(Verdict.HOLDS, found)
-        if 1 / NOISE <= ratio <= NOISE:
-            is_small = self.factor < NOISE**2
-            return Judged(Verdict.UNKNOWN if is_small else Verdict.FAILS, f"{found}: no difference")
-        wrong = "the direction, but not the size" if ratio > 1 else "the other way round"
-        return Judged(Verdict.FAILS, f"{found}: {wrong}")
+            parts = tuple(Part(aspect, Verdict.UNKNOWN) for aspect in aspects)
+            return Judged(parts, f"{what} was not measured")
+        where = f" at {at:,.10g}" if self.is_last else ""
+        paper = "above 1 by" if self.factor is None else f"{_spell(self.factor)} in"
+        verdicts = (_order(ratio), self._size(ratio))
+        parts = tuple(map(Part, aspects, verdicts))
+        return Judged(parts, f"{what} is {_spell(ratio)}{where} here, {paper} the paper")
+
+    def _size(self, ratio: float) -> Verdict:
+        is_enough = ratio >= ENOUGH * (self.factor or 0.0)
+        return _order(ratio) if is_enough else Verdict.FAILS
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +150,17 @@ class About:
     other: str
     most: float
     at: float | None = None  # one point, if not all
+    of: str = ""  # what is compared, if the figure shows several things
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By the geometric mean of the ratios."""
-        what = f"{labels[self.other]} / {labels[self.line]}"
+        what = _compared(labels[self.other], labels[self.line], self.of)
         ratio = _ratio(data, self.other, self.line, self.at)
         if ratio is None:
-            return Judged(Verdict.UNKNOWN, f"{what} was not measured")
+            return _size(Verdict.UNKNOWN, f"{what} was not measured")
         found = f"{what} is {_spell(ratio)} here, at most {_spell(self.most)} by the paper"
         is_so = 1 / (self.most * NOISE) <= ratio <= self.most * NOISE
-        return Judged(Verdict.HOLDS if is_so else Verdict.FAILS, found)
+        return _size(_so(is_so), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +176,7 @@ class Lowest:
         mine = {x: y for x, y in data.get(self.line, {}).items() if x < self.below}
         rivals = {key: data[key] for key in self.others if data.get(key)}
         if not mine or not rivals:
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} was not measured with others")
+            return _ordered(Verdict.UNKNOWN, f"{labels[self.line]} was not measured with others")
         lower: dict[str, int] = {}
         n_close = 0
         for x, y in mine.items():
@@ -144,12 +187,11 @@ class Lowest:
                     n_close += 1
         if lower:
             who = ", ".join(f"{labels[key]} (at {n} of {len(mine)})" for key, n in lower.items())
-            return Judged(Verdict.FAILS, f"lower than {labels[self.line]}: {who}")
+            return _ordered(Verdict.FAILS, f"lower than {labels[self.line]}: {who}")
         if n_close:
-            return Judged(
-                Verdict.UNKNOWN, f"{labels[self.line]} and another are within a tenth somewhere"
-            )
-        return Judged(Verdict.HOLDS, f"{labels[self.line]} is the lowest at every point")
+            found = f"{labels[self.line]} and another are within a tenth somewhere"
+            return _ordered(Verdict.UNKNOWN, found)
+        return _ordered(Verdict.HOLDS, f"{labels[self.line]} is the lowest at every point")
 
 
 class Way(Enum):
@@ -170,28 +212,31 @@ class Trend:
     line: str
     way: Way
     since: float = -math.inf  # points before do not count
+    least: float = RISE  # a rise is one by so much
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By the last point against the first."""
         held = {x: y for x, y in data.get(self.line, {}).items() if x >= self.since}
         if len(held) < 2:
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than two points")
+            return _trend(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than two points")
         first, last = min(held), max(held)
         if held[first] <= 0:
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} begins at 0")
+            return _trend(Verdict.UNKNOWN, f"{labels[self.line]} begins at 0")
         growth = held[last] / held[first]
         found = (
             f"{labels[self.line]}: × {growth:.3g} from its first to its last point; by the paper "
             f"it {self.way.value}"
         )
+        if self.least > RISE:
+            found += f", × {self.least:g} at least"
         is_so = {
-            Way.RISES: growth >= 1.2,
-            Way.FALLS: growth <= 1 / 1.2,
-            Way.FLAT: 1 / 1.5 <= growth <= 1.5,
+            Way.RISES: growth >= self.least,
+            Way.FALLS: growth <= 1 / RISE,
+            Way.FLAT: 1 / FLATNESS <= growth <= FLATNESS,
         }[self.way]
-        if not is_so and self.way is not Way.FLAT and 1 / 1.2 < growth < 1.2:
-            return Judged(Verdict.UNKNOWN, found)
-        return Judged(Verdict.HOLDS if is_so else Verdict.FAILS, found)
+        if not is_so and self.way is not Way.FLAT and 1 / RISE < growth < RISE:
+            return _trend(Verdict.UNKNOWN, found)
+        return _trend(_so(is_so), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +249,15 @@ class Ascends:
         """By the correlation of the ranks."""
         held = data.get(self.line, {})
         if len(held) < 3:
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than three points")
+            return _trend(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than three points")
         values = [held[x] for x in sorted(held)]
         ranks = np.argsort(np.argsort(values))
         correlation = float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
         growth = values[-1] / values[0] if values[0] > 0 else math.inf
         found = f"{labels[self.line]}: rank correlation {correlation:.2f}, × {growth:.3g} in all"
         if correlation >= 0.9:
-            return Judged(Verdict.HOLDS, found)
-        return Judged(Verdict.UNKNOWN if correlation > 0.5 else Verdict.FAILS, found)
+            return _trend(Verdict.HOLDS, found)
+        return _trend(Verdict.UNKNOWN if correlation > 0.5 else Verdict.FAILS, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +272,14 @@ class Power:
         """By a straight line through the logarithms."""
         held = {x: y for x, y in data.get(self.line, {}).items() if x > 0 and y > 0}
         if len(held) < 2:
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than two points")
+            return _trend(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than two points")
         exponent = float(np.polyfit(np.log(list(held)), np.log(list(held.values())), 1)[0])
         found = (
             f"{labels[self.line]} grows with the power {exponent:.2f}; by the paper "
             f"{self.least:g} to {self.most:g}"
         )
         is_so = self.least <= exponent <= self.most
-        return Judged(Verdict.HOLDS if is_so else Verdict.FAILS, found)
+        return _trend(_so(is_so), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,17 +294,17 @@ class AtMost:
         """By its highest point."""
         held = data.get(self.line, {})
         if not held:
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
+            return _size(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
         highest = max(held.values())
         found = (
             f"{labels[self.line]}: {highest:,.3g} {self.unit} at most, {self.number:,.10g} claimed"
         )
-        return Judged(Verdict.HOLDS if highest <= self.number else Verdict.FAILS, found)
+        return _size(_so(highest <= self.number), found)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """At one line, one point is so much of another; within 0.15 it holds.
+    """At one line, one point is so much of another; ``within`` so much more or less it holds.
 
     For figures whose points are different metrics of one setting.
     """
@@ -269,18 +314,19 @@ class Share:
     whole: float
     share: float
     words: str
+    within: float = 0.15
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By the quotient."""
         held = data.get(self.line, {})
         if self.part not in held or not held.get(self.whole):
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
+            return _size(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
         share = held[self.part] / held[self.whole]
         found = (
             f"{labels[self.line]}: {self.words} is {share:.1%} here, {self.share:.1%} in the paper"
         )
-        is_so = abs(share - self.share) <= 0.15
-        return Judged(Verdict.HOLDS if is_so else Verdict.FAILS, found)
+        is_so = abs(share - self.share) <= self.within
+        return _size(_so(is_so), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,12 +342,41 @@ class Below:
         """By the quotient."""
         held = data.get(self.line, {})
         if self.part not in held or not held.get(self.whole):
-            return Judged(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
+            return _ordered(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
         ratio = held[self.part] / held[self.whole]
-        found = f"{labels[self.line]}: {self.words}, {ratio:.3g} times"
-        if 1 / NOISE <= ratio <= NOISE:
-            return Judged(Verdict.UNKNOWN, found)
-        return Judged(Verdict.HOLDS if ratio < 1 else Verdict.FAILS, found)
+        found = f"{labels[self.line]}: {self.words} is {ratio:.2f} here, below 1 by the paper"
+        return _ordered(_order(1 / ratio), found)
+
+
+def _compared(above: str, below: str, of: str) -> str:
+    return f"{of}: {above} / {below}" if of else f"{above} / {below}"
+
+
+def _order(ratio: float) -> Verdict:
+    """Whether a ratio that should be above 1 is."""
+    if 1 / NOISE <= ratio <= NOISE:
+        return Verdict.UNKNOWN
+    return _so(ratio > 1)
+
+
+def _so(is_so: bool) -> Verdict:
+    return Verdict.HOLDS if is_so else Verdict.FAILS
+
+
+def _ordered(verdict: Verdict, found: str) -> Judged:
+    return Judged((Part(Aspect.ORDER, verdict),), found)
+
+
+def _trend(verdict: Verdict, found: str) -> Judged:
+    return Judged((Part(Aspect.TREND, verdict),), found)
+
+
+def _size(verdict: Verdict, found: str) -> Judged:
+    return Judged((Part(Aspect.SIZE, verdict),), found)
+
+
+def _last_shared(data: Data, above: str, below: str) -> float | None:
+    return max(data.get(above, {}).keys() & data.get(below, {}).keys(), default=None)
 
 
 def _ratio(data: Data, above: str, below: str, at: float | None) -> float | None:

@@ -125,8 +125,8 @@ class Figure:
     """A figure or a table of a paper, what is claimed there, and what must be so for it to hold.
 
     ``claim`` is the paper's, in a sentence with its number; ``note`` says what our experiment
-    does differently; ``reason`` why the claim does not hold here, if it does not. ``lines`` are
-    the keys of those shown, all of the experiment if none are named.
+    does differently. ``lines`` are the keys of those shown, all of the experiment if none are
+    named.
     """
 
     number: str
@@ -143,7 +143,6 @@ class Figure:
     main: int = 0  # the metric, of bars and levels, by which Tamis is compared
     table: str = ""
     note: str = ""
-    reason: str = ""
 
     @property
     def name(self) -> str:
@@ -154,13 +153,17 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper: its figures and the experiments behind them."""
+    """A paper: its figures and the experiments behind them.
+
+    ``reasons`` say why the claim of a figure, by its number, does not hold here.
+    """
 
     key: str
     title: str
     setting: str
     experiments: tuple[Experiment, ...]
     figures: tuple[Figure, ...]
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     def experiment(self, name: str) -> Experiment:
         """The experiment of that name."""

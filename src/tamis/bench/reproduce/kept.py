@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
 
 from tamis.algorithms import make
 from tamis.bench.cases import WrongResult
-from tamis.bench.reproduce.boxes import MAX_LOT, BoxSet, Ids, time_calls
+from tamis.bench.reproduce.boxes import LOT, N_LOTS, BoxSet, Ids, time_calls, time_lots
 from tamis.bench.reproduce.figures import Line
 from tamis.bench.workloads import SEED, Floats, Workload
 from tamis.matching import EventMatcher, Table
 
 N_QUERIES = 100
 _N_CHECKED = 5
-_SHARE = 0.01  # of the events are added to those that are kept, and removed again
 
 
 class Kept:
@@ -24,7 +23,7 @@ class Kept:
 
     def __init__(self, queries: Workload, values: Floats) -> None:
         self.queries, self.values = queries, values
-        n_more = min(MAX_LOT, max(10, int(len(values) * _SHARE)))
+        n_more = 1 + N_LOTS * LOT
         order = np.random.default_rng([SEED, 42]).permutation(len(values))[:n_more]
         self.newcomers = values[order] * 0.999
         self.tables = [
@@ -47,9 +46,9 @@ class Kept:
         sample.match_subscription(self.tables[0])
         sample.remove_events([0])
         matcher: EventMatcher = make(line.algorithm, self.queries.attributes, **line.parameters)
-        start = perf_counter()
+        start = process_time()
         matcher.add_events(self.values)
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         for query in range(min(_N_CHECKED, len(self.tables))):
             found, wanted = matcher.match_subscription(self.tables[query]), self.expected(query)
             if not np.array_equal(found, wanted):
@@ -64,21 +63,26 @@ def measure_kept(case: Kept, line: Line) -> dict[str, Any]:
     """Subscription matching, and adding and removing events."""
     matcher, seconds = case.build(line)
     match = time_calls(matcher.match_subscription, case.tables)
-    start = perf_counter()
-    ids = matcher.add_events(case.newcomers)
-    added = (perf_counter() - start) / len(ids)
-    start = perf_counter()
-    matcher.remove_events(ids)
-    removed = (perf_counter() - start) / len(ids)
+    matcher.remove_events(matcher.add_events(case.newcomers))  # makes room for them
+    rows = np.arange(len(case.newcomers), dtype=np.int32)
+    added, removed = time_lots(lambda lot: _time_lot(matcher, case.newcomers[lot]), rows)
     return {
         "n_kept": len(case.values),
         "build_s": seconds,
         "match": match,
-        "insert_us": added * 1e6,
-        "remove_us": removed * 1e6,
+        "insert_us": added,
+        "remove_us": removed,
         "bytes": matcher.memory_bytes(),
         "matches_mean": float(np.mean([len(case.expected(q)) for q in range(_N_CHECKED)])),
     }
+
+
+def _time_lot(matcher: EventMatcher, values: Floats) -> tuple[float, float]:
+    start = process_time()
+    ids = matcher.add_events(values)
+    middle = process_time()
+    matcher.remove_events(ids)
+    return (middle - start) / len(ids), (process_time() - middle) / len(ids)
 
 
 class Both:
@@ -95,7 +99,7 @@ def measure_memory(case: Both, line: Line) -> dict[str, Any]:
     """
     names = line.algorithm.split("+")
     attributes = case.boxes.workload.attributes
-    matchers = [make(name, attributes) for name in names]
+    matchers = [make(name, attributes, **line.parameters) for name in names]
     matchers[0].add_many(case.boxes.table)
     keeps_events = isinstance(matchers[-1], EventMatcher)
     if keeps_events:

@@ -28,35 +28,34 @@ def trading_areas(random: Random) -> Floats:
 
 
 def placed_boxes(n: int, k: int = 6, zipf: float = 1.0, n_events: int = N_EVENTS) -> Workload:
-    """MO-Tree, section 6.1: k of 20 attributes by Zipf, longitude and latitude the first two.
+    """MO-Tree, sections 2.1 and 6.1: longitude, latitude and k - 2 of 18 attributes by Zipf.
 
-    These are a square of 0.5 to 2 km to each side of a pick-up point; the others lie between two
-    uniform numbers. Events have 15 to 20 attributes, by the same Zipf, at a trading area.
+    The place is a square of 0.5 to 2 km to each side of a pick-up point, which every subscription
+    has; the others lie between two uniform numbers. Events are at a trading area and have 15 to
+    20 attributes in all, by the same Zipf.
     """
     random = np.random.default_rng([SEED, 41])
     areas = trading_areas(random)
-    picked = pick(random, n, N_ATTRIBUTES, k, zipf)
-    pair = np.sort(random.random((n, k, 2)), axis=2)
+    picked = 2 + pick(random, n, N_ATTRIBUTES - 2, k - 2, zipf)
+    pair = np.sort(random.random((n, k - 2, 2)), axis=2)
     points = areas[random.integers(0, N_AREAS, n)] + random.normal(0, 0.01, (n, 2))
     reach = random.uniform(0.5, 2.0, n) / _CITY_KM
-    lows, highs = spread(picked, pair[..., 0], 20), spread(picked, pair[..., 1], 20)
-    for axis in range(2):
-        asks = ~np.isnan(lows[:, axis])
-        lows[asks, axis] = np.clip(points[asks, axis] - reach[asks], 0, 1)
-        highs[asks, axis] = np.clip(points[asks, axis] + reach[asks], 0, 1)
+    lows, highs = (spread(picked, pair[..., end], N_ATTRIBUTES) for end in (0, 1))
+    lows[:, :2] = np.clip(points - reach[:, None], 0, 1)
+    highs[:, :2] = np.clip(points + reach[:, None], 0, 1)
     values = placed_events(random, n_events + 20, areas, zipf)
     return workload("MO-Tree", lows, highs, values, attributes=ATTRIBUTES)
 
 
 def placed_events(random: Random, n: int, areas: Floats, zipf: float) -> Floats:
-    """Events at trading areas, NaN where an attribute is missing."""
+    """Events at trading areas, NaN where an attribute is missing; the place never is."""
     values = random.random((n, N_ATTRIBUTES))
     values[:, :2] = areas[random.integers(0, N_AREAS, n)]
-    rates = 1.0 / np.arange(1, N_ATTRIBUTES + 1) ** zipf
+    rates = 1.0 / np.arange(1, N_ATTRIBUTES - 1) ** zipf
     for start in range(0, n, 65_536):
-        part = values[start : start + 65_536]
+        part = values[start : start + 65_536, 2:]
         arrivals = random.exponential(size=part.shape) / rates
-        n_held = random.integers(15, N_ATTRIBUTES + 1, len(part))
-        place = np.argsort(np.argsort(arrivals, axis=1), axis=1)
-        part[place >= n_held[:, None]] = np.nan
+        n_held = random.integers(13, N_ATTRIBUTES - 1, len(part))
+        rank = np.argsort(np.argsort(arrivals, axis=1), axis=1)
+        part[rank >= n_held[:, None]] = np.nan
     return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tamis.bench.reproduce.checks import Judged, On, Verdict, verdict_of
+from tamis.bench.reproduce.checks import Judged, On, Part, Verdict, verdict_of
 from tamis.bench.reproduce.figures import OURS, Figure, Kind, Line, Metric, Paper, key_of
 from tamis.bench.results import Results
 
@@ -72,10 +72,20 @@ class Shown:
             for check in self.figure.checks
         ]
 
+    def parts(self) -> list[Part]:
+        """The parts of the claim, and what became of each."""
+        return [part for one in self.judged() for part in one.parts]
+
     @property
     def verdict(self) -> Verdict:
         """What became of the claim."""
         return verdict_of(self.judged())
+
+    @property
+    def reason(self) -> str:
+        """Why the claim does not hold or cannot be told; empty if it holds."""
+        is_told = self.verdict is Verdict.HOLDS
+        return "" if is_told else self.paper.reasons.get(self.figure.number, "")
 
     def ours(self) -> str:
         """Tamis against the lowest of the others, in words; empty where it is not measured."""

@@ -26,6 +26,7 @@ ATTRIBUTES = (
 _FULL = 1_000_000
 
 Match = Callable[[dict[str, Any]], Any]
+Engine = Filters | Index
 
 
 def make_searches(n: int) -> MixedCase:
@@ -37,28 +38,43 @@ def measure_searches(case: MixedCase, line: Line) -> dict[str, Any]:
     """Latency of one event at a time, and how many a second that is on one core."""
     _build(line, case.subscriptions[:2_000])  # compiles
     start = perf_counter()
-    match, n_bytes = _build(line, case.subscriptions)
+    engine = _build(line, case.subscriptions)
     seconds = perf_counter() - start
-    _check(case, line, match)
-    found = time_calls(match, case.events)
+    _check(case, line, engine.match)
+    found = time_calls(engine.match, case.events)
     return {
         "n_subscriptions": case.n_subscriptions,
         "build_s": seconds,
-        "bytes": n_bytes,
+        "bytes": _bytes_of(engine),
         "match": found,
+        "descent": _time_descents(engine, case),
         "events_per_s": 1e3 / found["mean_ms"],
         "matches_mean": float(np.mean([len(case.expected(e)) for e in case.checked_events])),
     }
 
 
-def _build(line: Line, subscriptions: Any) -> tuple[Match, int]:
+def _build(line: Line, subscriptions: Any) -> Engine:
     if line.key == OURS:
         index = Index()
         index.add_many(subscriptions)
-        return index.match, int(index.stats()["memory"]["total"])
+        return index
     filters = Filters(ATTRIBUTES, **line.parameters)
     filters.add_many(one.condition for one in subscriptions)
-    return filters.match, filters.tree.memory_bytes()
+    return filters
+
+
+def _bytes_of(engine: Engine) -> int:
+    if isinstance(engine, Filters):
+        return engine.tree.memory_bytes()
+    return int(engine.stats()["memory"]["total"])
+
+
+def _time_descents(engine: Engine, case: MixedCase) -> dict[str, float]:
+    """Of a filter tree the descent alone, without what is revised behind it filter by filter."""
+    if not isinstance(engine, Filters):
+        return {}
+    rows = [engine.row_of(event) for event in case.events]
+    return time_calls(engine.tree.match, [row for row in rows if row is not None])
 
 
 def _check(case: MixedCase, line: Line, match: Match) -> None:
