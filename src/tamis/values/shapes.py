@@ -73,6 +73,30 @@ def distance_m(a: Point, b: Point) -> float:
     return 2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, h)))
 
 
+def box_around(center: Point, metres: float) -> tuple[float, float, float, float]:
+    """The smallest box of longitudes and latitudes that holds a circle: lon1, lat1, lon2, lat2.
+
+    Its sides are twice ``metres`` long. It has ``lon1 > lon2`` where it meets the antimeridian,
+    and all longitudes where it reaches a pole.
+
+    >>> [round(border, 3) for border in box_around(Point(179.5, 0), 111_195)]
+    [178.5, -1.0, -179.5, 1.0]
+    """
+    angle = min(metres / EARTH_RADIUS_M, math.pi)
+    reach = math.degrees(angle)
+    south, north = center.lat - reach, center.lat + reach
+    if south <= -90 or north >= 90:
+        return -180.0, max(south, -90.0), 180.0, min(north, 90.0)
+    # The easternmost point of a circle on the globe lies at this longitude.
+    ratio = math.sin(angle) / math.cos(math.radians(center.lat))
+    spread = math.degrees(math.asin(min(1.0, ratio)))
+    west, east = center.lon - spread, center.lon + spread
+    # 180 and -180 are one meridian, so that a box that ends there holds both.
+    return (
+        west + 360 if west <= -180 else west, south, east - 360 if east >= 180 else east, north
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class Polygon:
     """A polygon, perhaps of several parts and with holes; its border belongs to it.
