@@ -36,6 +36,8 @@ def match_matrix(
             gathered.append(_Gathered(block.rows_of(slots), offsets))
         else:
             gathered.append(_settle(state, block, matrix, slots, offsets, is_open))
+    if state.moving is not None:
+        gathered.append(_Gathered(*state.moving.match_many(matrix, state.version, is_open)))
     opened = np.nonzero(is_open)[0]
     if len(opened):
         gathered = [_without(one, is_open) for one in gathered]

@@ -17,11 +17,14 @@ from tamis.index.archive import Archive, BoxBase
 from tamis.index.batch import match_matrix
 from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
-from tamis.index.columns import NUMBER, Columns, Encoded
+from tamis.index.columns import LAT, LON, NUMBER, Columns, Encoded
 from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
+from tamis.index.movers import Form, NewMover, slots_of_box, slots_of_mover
+from tamis.index.moving import Ask, Place
+from tamis.index.places import check_place, check_places
 from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
 from tamis.index.revision import Check, check_of
 from tamis.index.rows import Rows
@@ -31,8 +34,9 @@ from tamis.index.statistics import Observer, describe
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.model import Schema, Subscription, attributes_of_batch
-from tamis.model.subscription import subscriptions_from_arrow
-from tamis.values import Attributes, HasAttributes, attributes_of
+from tamis.model.event import LOCATION
+from tamis.model.subscription import SQUARE, area_around, subscriptions_from_arrow
+from tamis.values import Attributes, HasAttributes, Point, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one
 
@@ -104,6 +108,41 @@ class Index:
         with self._engine.lock:
             self._bury(self._living_row(id))
             self._engine.publish()
+
+    def move(self, id: str, lon: float, lat: float) -> None:
+        """Let a subscription with a location be at another place; all else stays as it is.
+
+        >>> index = Index()
+        >>> index.add(Subscription("me", "price < 10", location=(4.9, 52.4), radius_m=500))
+        >>> index.move("me", 13.4, 52.5)
+        >>> index.match({"price": 5, "location": (13.401, 52.5)}), index["me"].location
+        (['me'], Point(lon=13.4, lat=52.5))
+        """
+        place = check_place(lon, lat)
+        engine = self._engine
+        with engine.lock:
+            row = self._living_row(id)
+            if engine.moving is None or not engine.moving.move(row, place, engine.next_version):
+                raise _without_place(id)
+            engine.publish_moves()
+
+    def move_many(self, ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike) -> None:
+        """``move`` for different ids, with arrays of places. All or nothing, and seen at once."""
+        names = list(ids)
+        lons, lats = check_places(names, lon, lat)
+        engine = self._engine
+        with engine.lock:
+            rows = np.array([self._living_row(id) for id in names], np.int32)
+            if not len(rows):
+                return
+            if len(set(names)) < len(names):
+                raise InvalidSubscription("an id is given twice; a subscription is at one place")
+            failed = 0
+            if engine.moving is not None:
+                failed = engine.moving.move_many(rows, lons, lats, engine.next_version)
+            if failed >= 0:
+                raise _without_place(names[failed])
+            engine.publish_moves()
 
     def __getitem__(self, id: str) -> Subscription:
         return self._subscription(self._living_row(id))
@@ -256,7 +295,9 @@ class Index:
         index = cls(schema)
         index._columns, index._ids, index._archive = parts.columns, parts.ids, parts.archive
         index._layouts = Layouts(parts.columns)
-        index._engine = Engine(parts.rows, parts.blocks)
+        held = parts.moving
+        moving = None if held is None else (held, index._place_columns())
+        index._engine = Engine(parts.rows, parts.blocks, moving)
         index._n_living = parts.rows.n_rows
         return index
 
@@ -266,7 +307,16 @@ class Index:
             rows, table = self._engine.dump()
             blocks = self._engine.state.blocks
             parts = Parts(self._columns, rows, blocks, self._ids, self._archive)
-            return parts if table is None else compact(parts, table)
+            moving = self._engine.moving
+            if table is not None:
+                return compact(parts, table, moving)
+            if moving is None:
+                return parts
+            return parts._replace(moving=moving.compacted(np.arange(rows.n_rows, dtype=np.int32)))
+
+    def _place_columns(self) -> tuple[int, int]:
+        """The columns of the event's longitude and latitude."""
+        return self._columns.column(LOCATION, LON), self._columns.column(LOCATION, LAT)
 
     def _check_new(self, id: str, others: Collection[str] = ()) -> None:
         if id in others or id in self:
@@ -284,6 +334,8 @@ class Index:
         condition = subscription.condition
         if self.schema is not None:
             self.schema.check_filter(condition)
+        # What has a place is found by it, so that only the filter becomes slots.
+        condition = subscription.filter
         ranges = ranges_of(condition)
         if ranges is not None:
             return ranges
@@ -292,6 +344,25 @@ class Index:
         return normal_form(condition, is_single=self.schema.is_single)
 
     def _insert(self, subscription: Subscription, prepared: Prepared) -> None:
+        if subscription.location is None:
+            self._insert_fixed(subscription, prepared)
+        else:
+            self._insert_mover(subscription, subscription.location, prepared)
+        self._ids.append(subscription.id)
+        self._archive.append(subscription)
+        self._n_living += 1
+
+    def _insert_mover(self, subscription: Subscription, place: Point, prepared: Prepared) -> None:
+        columns = self._place_columns()
+        if isinstance(prepared, Ranges):
+            slots = slots_of_box(self._layouts.box_of(prepared))
+        else:
+            slots = slots_of_mover(prepared, self._columns)
+        form = Form(subscription.radius_m or 0.0, subscription.area == SQUARE)
+        new = NewMover(slots, form, (place.lon, place.lat))
+        self._engine.add_mover(new, columns, subscription.priority)
+
+    def _insert_fixed(self, subscription: Subscription, prepared: Prepared) -> None:
         slots: Box | list[Slot]
         if isinstance(prepared, Ranges):
             slots = self._layouts.box_of(prepared)
@@ -307,9 +378,6 @@ class Index:
             row = self._engine.add(slots, subscription.priority)
             self._leader_of_key[key] = row
             self._key_of_leader[row] = key
-        self._ids.append(subscription.id)
-        self._archive.append(subscription)
-        self._n_living += 1
 
     def _bury(self, row: int) -> None:
         leader = self._engine.bury(row)
@@ -321,6 +389,16 @@ class Index:
             self._check_of_leader.pop(leader, None)
 
     def _subscription(self, row: int) -> Subscription:
+        """What was saved, at the place where it is now."""
+        saved = self._saved(row)
+        if saved.location is None or self._engine.moving is None:
+            return saved
+        with self._engine.lock:
+            place = self._engine.moving.place_of(row)
+        is_there = place is None or place == (saved.location.lon, saved.location.lat)
+        return saved if is_there else saved.at(place)
+
+    def _saved(self, row: int) -> Subscription:
         if row >= self._archive.n_base:
             return self._archive.recent[row - self._archive.n_base]
         priority = int(self._engine.state.rows.priority[row])
@@ -382,18 +460,28 @@ class Index:
     ) -> MatchSet:
         return MatchSet(offsets, rows, state.rows.priority, self._ids)
 
-    def _asker(self, attributes: Callable[[], Attributes]) -> Callable[[int], bool]:
+    def _asker(self, attributes: Callable[[], Attributes]) -> Ask:
         """Whether the filter of a leader accepts the event of these attributes."""
 
-        def ask(leader: int) -> bool:
+        def ask(leader: int, there: Place | None = None) -> bool:
             self._observer.n_asked[leader] += 1
             check = self._check_of_leader.get(leader)
             if check is None:
-                check = check_of(self._subscription(leader).condition)
+                check = check_of(self._saved(leader).filter)
                 self._check_of_leader[leader] = check
-            return check(attributes())
+            if there is None or not check(attributes()):
+                return there is None and check(attributes())
+            saved = self._saved(leader)
+            area = area_around(Point(*there), saved.radius_m or 0.0, saved.area)
+            return check_of(area)(attributes())
 
         return ask
+
+
+def _without_place(id: str) -> InvalidSubscription:
+    return InvalidSubscription(
+        f"subscription {quoted(id)} has no location to move; update() it with location and radius_m"
+    )
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:

@@ -21,14 +21,17 @@ from tamis.index.blocks import Block
 from tamis.index.building import block_of
 from tamis.index.columns import Columns
 from tamis.index.compaction import Parts
+from tamis.index.moving import MovingParts
 from tamis.index.rows import Chains, Rows
 from tamis.index.texts import Counted, Stored, Texts
 from tamis.kernels.emit import RowTable
+from tamis.kernels.moving import Base as Places
+from tamis.kernels.moving import Entries, Movers
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import Tests
 from tamis.model import Schema
 
-FORMAT = 3
+FORMAT = 4
 
 _MANIFEST = "manifest.json"
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -77,6 +80,8 @@ class _Writer:
             has_some = rows.chains is not None and rows.n_followers
             held = getattr(rows.chains, name) if has_some else np.zeros(0, np.int32)
             self._save(f"chains.{name}", held)
+        for name, array in _moving_arrays(parts.moving).items():
+            self._save(name, array)
         manifest = {
             "format": FORMAT,
             "n_rows": rows.n_rows,
@@ -89,6 +94,7 @@ class _Writer:
             ],
             "blocks": [self._block(f"block.{i}", block) for i, block in enumerate(parts.blocks)],
             "archive": self._archive(parts),
+            "has_moving": parts.moving is not None,
             "arrays": self.arrays,
             "checksums": self.checksums,
         }
@@ -170,6 +176,17 @@ class _Reader:
             blocks,
             self._texts(manifest["ids"]),
             self._archive(manifest["archive"], blocks),
+            self._moving() if manifest["has_moving"] else None,
+        )
+
+    def _moving(self) -> MovingParts:
+        def load(kind: Any, name: str) -> list[Array]:
+            return [self._load(f"{name}.{part}", "c") for part in kind._fields[:-1]]
+
+        tests = Tests(*(self._load(f"movers.tests.{part}") for part in Tests._fields))
+        entries = Entries(*(self._load(f"places.entries.{part}", "c") for part in Entries._fields))
+        return MovingParts(
+            Movers(*load(Movers, "movers"), tests), Places(*load(Places, "places"), entries)
         )
 
     def _load(self, name: str, mode: str = "r") -> Array:
@@ -220,6 +237,24 @@ class _Reader:
             opened = self._load(f"{name}.opened")
             bases.append(BoxBase(tuple(one["attributes"]), bounds, opened))
         return Archive(bases, self._load("places") if held["has_places"] else None)
+
+
+def _moving_arrays(moving: MovingParts | None) -> dict[str, Array]:
+    """The arrays of the subscriptions that have a place, by what their files are called."""
+    if moving is None:
+        return {}
+    movers, base = moving
+    groups = {
+        "movers": (movers._fields[:-1], movers[:-1]),
+        "movers.tests": (Tests._fields, movers.tests),
+        "places": (base._fields[:-1], base[:-1]),
+        "places.entries": (Entries._fields, base.entries),
+    }
+    return {
+        f"{group}.{part}": array
+        for group, (parts, arrays) in groups.items()
+        for part, array in zip(parts, arrays, strict=True)
+    }
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

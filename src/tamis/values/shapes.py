@@ -21,7 +21,7 @@ EARTH_RADIUS_M = 6_371_008.8  # mean radius of the IUGG
 Ring = Sequence[tuple[float, float]]
 
 _FARTHEST = 1e100  # products of larger coordinates overflow, and points would lie on any side
-_NEAREST = 1e-100  # what is nearer to zero counts as zero, for the same reason
+NEAREST = 1e-100  # what is nearer to zero counts as zero, for the same reason
 
 # The beginning of well-known text we read; a third (Z) or measured (M) coordinate is not.
 _WKT = re.compile(r"\s*(?:MULTI)?POLYGON\s*(?:\(|EMPTY)", re.IGNORECASE)
@@ -57,7 +57,7 @@ def _coordinate(number: object) -> float:
         number = check_integer(number)
     if not math.isfinite(number):
         raise InvalidValue(f"coordinate {quoted(number)} is not finite")
-    return 0.0 if abs(number) < _NEAREST else float(number)
+    return 0.0 if abs(number) < NEAREST else float(number)
 
 
 def distance_m(a: Point, b: Point) -> float:
@@ -230,7 +230,7 @@ def _check_geometry(geometry: _Polygon | _MultiPolygon) -> _Polygon | _MultiPoly
         raise InvalidValue("the polygon has a coordinate that is not finite")
     if bool((abs(coordinates) > _FARTHEST).any()):
         raise InvalidValue(f"the polygon has a coordinate beyond {_FARTHEST:g}")
-    is_zero = (abs(coordinates) < _NEAREST) & (coordinates != 0)
+    is_zero = (abs(coordinates) < NEAREST) & (coordinates != 0)
     if bool(is_zero.any()):
         geometry = shapely.set_coordinates(geometry, np.where(is_zero, 0.0, coordinates))
     if not geometry.is_valid:
