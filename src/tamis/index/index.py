@@ -331,9 +331,8 @@ class Index:
                 f"{type(subscription).__name__} is not a Subscription; make one: Subscription(id, "
                 "filter)"
             )
-        condition = subscription.condition
         if self.schema is not None:
-            self.schema.check_filter(condition)
+            self.schema.check_filter(subscription.condition)
         # What has a place is found by it, so that only the filter becomes slots.
         condition = subscription.filter
         ranges = ranges_of(condition)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,14 +28,15 @@ _SMALLEST = 64
 class Growing:
     """An array that is appended to; readers keep the one that was there when they began."""
 
-    def __init__(self, held: Array, n: int) -> None:
-        self.array, self.n = held, n
+    def __init__(self, held: Array, notice: Callable[[], None]) -> None:
+        self.array, self.n, self._notice = held, len(held), notice
 
     def extend(self, values: Sequence[float]) -> None:
-        """Append values."""
+        """Append values; ``notice`` is called if that makes a new array."""
         last = self.n + len(values)
         if last > len(self.array):
             self.array = grown(self.array, self.n, last)
+            self._notice()
         self.array[self.n : last] = values
         self.n = last
 
@@ -52,13 +53,17 @@ class MoverTable:
 
     def __init__(self, held: Movers | None = None) -> None:
         movers = held or _no_movers()
-        self._parts = [Growing(array, len(array)) for array in (*movers[:-1], *movers.tests)]
+        self._parts = [Growing(array, self._notice) for array in (*movers[:-1], *movers.tests)]
+        self.is_new = True  # whether there are arrays or levels that no handle knows
         self.levels = 0
         for level in np.unique(movers.card[LEVEL::CARD]).tolist():
             self.levels |= 1 << level
 
     def __len__(self) -> int:
         return self._parts[0].n // CARD
+
+    def _notice(self) -> None:
+        self.is_new = True
 
     @property
     def arrays(self) -> Movers:
@@ -83,6 +88,7 @@ class MoverTable:
             (row, first_slot, len(slots), first_term, n_terms, is_judged, level, form.is_square)
         )
         forms.extend(form.numbers)
+        self.is_new |= not self.levels >> level & 1
         self.levels |= 1 << level
         return mover
 

@@ -189,15 +189,12 @@ class Moving:
 
     def add(self, row: int, new: NewMover, version: int) -> None:
         """A new mover; its row is higher than all others."""
-        before = self._table.levels, self._table.arrays
         mover = self._table.append(row, new)
         where = self._located()
         if mover >= len(where):
             where = self._where = grown(where, mover, mover + 1)
         where[mover] = -1
-        after = self._table.arrays
-        is_grown = any(a is not b for a, b in zip(_flat(before[1]), _flat(after), strict=True))
-        if is_grown or before[0] != self._table.levels:
+        if self._table.is_new:
             self.view = self._new_view()
         at = self._new_entries(1)
         put(self.view.handle, where, self._live, at, mover, *new.place, version)
@@ -256,7 +253,7 @@ class Moving:
         delta = new_delta(len(living), 1)
         view = MovingView(self._columns, table, new_base(), [delta, _NO_DELTA])
         put_many(view.handle, np.full(len(living), -1, np.int64), 1, lon, lat, 0)
-        base, _ = merge(new_base(), delta, len(living), len(living))
+        base, _ = merge(new_base(), delta, len(living), table.arrays)
         return MovingParts(table.trimmed, base)
 
     def memory_bytes(self) -> int:
@@ -274,9 +271,7 @@ class Moving:
             self._live, self._n_frozen, self._n_live = 3 - self._live, self._n_live, 0
             self._deltas[self._live - 1] = _NO_DELTA
             self.view = self._new_view()
-        self._merging = threading.Thread(
-            target=self._merge, args=(len(self._table),), name="tamis-moving", daemon=True
-        )
+        self._merging = threading.Thread(target=self._merge, name="tamis-moving", daemon=True)
         self._merging.start()
 
     def wait_if_behind(self) -> None:
@@ -289,10 +284,10 @@ class Moving:
         while (thread := self._merging) is not None:
             thread.join()
 
-    def _merge(self, n_movers: int) -> None:
+    def _merge(self) -> None:
         try:
             frozen = self._deltas[2 - self._live]
-            base, number = merge(self._base, frozen, self._n_frozen, n_movers)
+            base, number = merge(self._base, frozen, self._n_frozen, self._table.arrays)
             with self._lock:
                 adopt(self._located(), number, self._live, base.entries.death)
                 self._base, self._n_frozen = base, 0
@@ -315,6 +310,7 @@ class Moving:
             n_entries = max(self._n_live, 2 * len(delta.key), self._limit() + MIN_DELTA)
             n_lists = len(delta.head) or 1 << self._limit().bit_length()
             larger = new_delta(n_entries, n_lists)
+            larger.head[: len(delta.head)] = delta.head
             for old, new in zip(_flat(delta), _flat(larger), strict=True):
                 new[: len(old)] = old
             self._deltas[self._live - 1] = larger
@@ -322,6 +318,7 @@ class Moving:
         return first
 
     def _new_view(self) -> MovingView:
+        self._table.is_new = False
         return MovingView(self._columns, self._table, self._base, tuple(self._deltas))
 
     def _located(self) -> Array:
@@ -333,6 +330,5 @@ class Moving:
         return self._where
 
 
-def _flat(parts: Movers | Delta) -> list[Array]:
-    """All arrays of a tuple of arrays whose last part is another."""
-    return [*parts[:-1], *parts[-1]]
+def _flat(delta: Delta) -> list[Array]:
+    return [*delta[1:-1], *delta.entries]

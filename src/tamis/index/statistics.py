@@ -12,6 +12,7 @@ from tamis.index.archive import Archive
 from tamis.index.blocks import Array, Block
 from tamis.index.columns import Columns, Encoded, Vector
 from tamis.index.engine import Engine, State
+from tamis.index.moving import Place
 from tamis.index.texts import Texts
 from tamis.kernels.scan import Boxes
 
@@ -139,10 +140,15 @@ def broadest(
     counts = np.zeros(state.n_rows, np.int64)
     for vector in events:
         counts += np.bincount(
-            engine.match(state, Encoded(vector), lambda leader: False), minlength=state.n_rows
+            engine.match(state, Encoded(vector), _nobody), minlength=state.n_rows
         )
     top: npt.NDArray[np.int64] = np.argsort(-counts, kind="stable")[:N_SHOWN]
     return len(events), [(int(row), int(counts[row])) for row in top if counts[row]]
+
+
+def _nobody(leader: int, there: Place | None = None) -> bool:
+    """No filter is asked."""
+    return False
 
 
 def _columns_of(block: Block) -> Array:

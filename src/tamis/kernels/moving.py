@@ -29,7 +29,7 @@ from tamis.kernels.memory import (
     u1_at,
     u2_at,
 )
-from tamis.kernels.moving_cells import key_at, spread_of
+from tamis.kernels.moving_cells import COARSE, key_at, spread_of
 from tamis.kernels.tests import Tests
 
 # Of a card: what a mover is, in i4.
@@ -39,11 +39,15 @@ CARD = 8
 REACH, HAVERSINE, NEAR_MARGIN = range(3)
 FORM = 3
 TERM = 3  # column, low, high
-DIGEST = 8  # f4: low and high of three terms, and their columns as u2
-N_DIGESTED = 3
-NO_COLUMN = 65_535
+HINT = 3  # column, low, high as codes: a term, roughly
+KEEN, REST = 1, 2  # how many hints an entry has for a first look, and for a second one
+NO_COLUMN = 65_535  # hints know the columns below it
+NO_VALUE = 65_535  # the code of NaN, above all others
+MAX_SPANS = 16  # of a level: five or six bands, of two runs of cells each
+BOX = 4  # west, east, south, north
 
 NEVER = np.int64(2**62)  # the end of an entry that has none
+FENCE = 64
 BASE = 0  # the part; the deltas are 1 and 2
 PART_BITS = 2  # of the code of an entry: its part, and above its number there
 
@@ -61,20 +65,19 @@ class Movers(NamedTuple):
 class Entries(NamedTuple):
     """Where movers are, or were."""
 
-    west: Array  # f4[N], a box that holds the area; may go beyond 180 degrees
-    east: Array  # f4[N]
-    south: Array  # f4[N]
-    north: Array  # f4[N]
+    box: Array  # f4[N x BOX], holds the area; may go beyond 180 degrees
     lon: Array  # f8[N]
     lat: Array  # f8[N]
     death: Array  # i8[N], the version from which on it is not there
     mover: Array  # i4[N]
-    digest: Array  # f4[N x DIGEST], what the mover asks for, roughly
+    keen: Array  # u2[N x KEEN x HINT], what the mover asks for, roughly
+    rest: Array  # u2[N x REST x HINT], the same
 
 
 class Base(NamedTuple):
     """Entries by cell: those of key[c] are first[c] to first[c + 1]."""
 
+    fence: Array  # i8[C / FENCE + 1], every FENCE-th key
     key: Array  # i8[C], ascending
     first: Array  # i4[C + 1], ascending
     entries: Entries
@@ -93,7 +96,8 @@ class Delta(NamedTuple):
 class Work(NamedTuple):
     """Of one thread, with room for all entries."""
 
-    rough: Array  # f4[NO_COLUMN + 1], the event; 0 at its end
+    rough: Array  # u2[NO_COLUMN + 1], the codes of the event's values; 0 at its end
+    span: Array  # i4[2 x MAX_SPANS], entries of the base to look at: first, end
     code: Array  # i8[N + 1], candidates
     mover: Array  # i4[N + 1]
     asked: Array  # i8[N + 1], how many entries only the filter can decide, then their codes
@@ -102,7 +106,8 @@ class Work(NamedTuple):
 def new_work(n_entries):
     """Scratch for a thread, and its handle: i8[..], the addresses."""
     work = Work(
-        np.zeros(NO_COLUMN + 1, np.float32),
+        np.zeros(NO_COLUMN + 1, np.uint16),
+        np.empty(2 * MAX_SPANS, np.int32),
         np.empty(n_entries + 1, np.int64),
         np.empty(n_entries + 1, np.int32),
         np.zeros(n_entries + 1, np.int64),
@@ -113,15 +118,16 @@ def new_work(n_entries):
 @inlined
 def open_work(w):
     """The scratch behind its handle, as pointers."""
-    return Work(f4_at(w[0]), i8_at(w[1]), i4_at(w[2]), i8_at(w[3]))
+    return Work(u2_at(w[0]), i4_at(w[1]), i8_at(w[2]), i4_at(w[3]), i8_at(w[4]))
 
 
 # What a handle begins with: the levels in use as bits, the columns of the place, sizes. The
 # number of lists less one of each delta, which is -1 where there is none, follows N_CELLS.
-LEVELS, LON, LAT, N_MOVERS, N_CELLS = range(5)
-_CARD, _BASE, DELTA_ARRAYS = 7, 18, 13  # where the addresses of movers, base and deltas begin
-BASE_DIGEST = _BASE + 10
-_BASE_DEATH = _BASE + 8
+LEVELS, LON_COLUMN, LAT_COLUMN, N_MOVERS, N_CELLS = range(5)
+# Where the addresses of movers, base, and of its entries begin. Of a delta, of which there are
+# four arrays and the entries, the latter stand DELTA_ARRAYS further on, or twice that.
+_CARD, _BASE, _ENTRIES, DELTA_ARRAYS = 7, 18, 21, 11
+_DEATH = _ENTRIES + 3
 
 
 def handle_of(levels, columns, movers, base, deltas):
@@ -148,32 +154,41 @@ def open_movers(h):
 @inlined
 def _open_entries(h, k):
     return Entries(
-        f4_at(h[k]), f4_at(h[k + 1]), f4_at(h[k + 2]), f4_at(h[k + 3]), f8_at(h[k + 4]),
-        f8_at(h[k + 5]), i8_at(h[k + 6]), i4_at(h[k + 7]), f4_at(h[k + 8]),
+        f4_at(h[k]), f8_at(h[k + 1]), f8_at(h[k + 2]), i8_at(h[k + 3]), i4_at(h[k + 4]),
+        u2_at(h[k + 5]), u2_at(h[k + 6]),
     )  # fmt: skip
 
 
 @inlined
 def open_base(h):
     """The base behind a handle, as pointers."""
-    return Base(i8_at(h[_BASE]), i4_at(h[_BASE + 1]), _open_entries(h, _BASE + 2))
+    entries = _open_entries(h, _ENTRIES)
+    return Base(i8_at(h[_BASE]), i8_at(h[_BASE + 1]), i4_at(h[_BASE + 2]), entries)
 
 
 @inlined
 def open_delta(h, part):
     """A delta behind a handle, as pointers."""
-    k = _BASE - 2 + DELTA_ARRAYS * part
-    return Delta(
-        i4_at(h[k]), i4_at(h[k + 1]), i8_at(h[k + 2]), i8_at(h[k + 3]), _open_entries(h, k + 4)
-    )
+    k = _ENTRIES + DELTA_ARRAYS * part
+    entries = _open_entries(h, k)
+    return Delta(i4_at(h[k - 4]), i4_at(h[k - 3]), i8_at(h[k - 2]), i8_at(h[k - 1]), entries)
 
 
 @kernel
 def place_at(h, code):
     """The longitude and latitude of an entry. O(1)."""
-    part, at = code & 3, code >> PART_BITS
-    lon, lat = f8_at(h[_BASE + 6 + DELTA_ARRAYS * part]), f8_at(h[_BASE + 7 + DELTA_ARRAYS * part])
+    k, at = _ENTRIES + DELTA_ARRAYS * (code & 3), code >> PART_BITS
+    lon, lat = f8_at(h[k + 1]), f8_at(h[k + 2])
     return lon[at], lat[at]
+
+
+@inlined
+def code_of(number):
+    """The 16 leading bits of a number, in the order of numbers; NO_VALUE of NaN."""
+    bits = np.int64(np.float32(number + 0.0).view(np.int32)) >> 16  # -0 is 0
+    if number != number:
+        return np.uint16(NO_VALUE)
+    return np.uint16(bits + 32_768 if bits >= 0 else -1 - bits)
 
 
 @inlined
@@ -201,28 +216,26 @@ def find_mover(h, n_movers, row):
 
 
 @kernel
-def _write_digest(movers, mover, digest, at):
-    """Write the first terms of a mover with one slot; none of another. O(1)."""
-    columns = u2_at(digest)
-    bounds = f4_at(digest)
+def _write_hint(movers, mover, term, hints, at):
+    """Write a term of a mover with one slot, or what always holds. O(1).
+
+    Codes keep the order: what lies between two numbers does so as codes.
+    """
     card = mover * CARD
-    n_terms = movers.card[card + N_TERMS] if movers.card[card + N_SLOTS] == 1 else 0
-    for k in range(N_DIGESTED):
-        column, low, high = np.float64(NO_COLUMN), -np.inf, np.inf
-        term = TERM * (movers.card[card + FIRST_TERM] + k)
-        if k < n_terms and movers.terms[term] < NO_COLUMN:
-            column, low, high = movers.terms[term], movers.terms[term + 1], movers.terms[term + 2]
-        columns[at * 2 * DIGEST + 4 * N_DIGESTED + k] = np.uint16(column)
-        # Rounding keeps the order: what lies between bounds does so when all three are rounded.
-        bounds[at * DIGEST + 2 * k] = np.float32(low)
-        bounds[at * DIGEST + 2 * k + 1] = np.float32(high)
+    hints[at], hints[at + 1], hints[at + 2] = NO_COLUMN, 0, NO_VALUE
+    if movers.card[card + N_SLOTS] != 1 or term >= movers.card[card + N_TERMS]:
+        return
+    k = TERM * (movers.card[card + FIRST_TERM] + term)
+    if movers.terms[k] < NO_COLUMN:
+        hints[at] = np.uint16(movers.terms[k])
+        hints[at + 1], hints[at + 2] = code_of(movers.terms[k + 1]), code_of(movers.terms[k + 2])
 
 
 @kernel
 def kill(h, code, version):
     """Let an entry end with a version. O(1)."""
     part, at = code & 3, code >> PART_BITS
-    death = i8_at(h[_BASE_DEATH + DELTA_ARRAYS * part])
+    death = i8_at(h[_DEATH + DELTA_ARRAYS * part])
     death[at] = version
 
 
@@ -238,15 +251,17 @@ def put(h, where, part, at, mover, lon, lat, version):
     reach = movers.form[mover * FORM + REACH]
     spread = spread_of(lat, reach)
     pad = 4e-5  # of rounding both sides to float32
-    entries.west[at] = np.float32(lon - spread - pad)
-    entries.east[at] = np.float32(lon + spread + pad)
-    entries.south[at] = np.float32(lat - reach - pad)
-    entries.north[at] = np.float32(lat + reach + pad)
+    entries.box[at * BOX] = np.float32(lon - spread - pad)
+    entries.box[at * BOX + 1] = np.float32(lon + spread + pad)
+    entries.box[at * BOX + 2] = np.float32(lat - reach - pad)
+    entries.box[at * BOX + 3] = np.float32(lat + reach + pad)
     entries.lon[at], entries.lat[at] = lon, lat
     entries.death[at] = NEVER
     entries.mover[at] = mover
-    _write_digest(movers, mover, h[BASE_DIGEST + DELTA_ARRAYS * part], at)
-    key = key_at(level, lon, lat)
+    _write_hint(movers, mover, 0, entries.keen, at * HINT)
+    for k in range(REST):
+        _write_hint(movers, mover, 1 + k, entries.rest, (at * REST + k) * HINT)
+    key = key_at(level, lon, lat, COARSE)
     delta.key[at], delta.birth[at] = key, version
     if where[mover] >= 0:
         kill(h, where[mover], version)

@@ -21,7 +21,7 @@ SMALLEST_M = 64.0  # the radius of level 0; each further level has twice the one
 N_LEVELS = 20  # the last holds every circle there is
 
 DEGREES_A_METRE = 180.0 / math.pi / EARTH_RADIUS_M
-SIDE = 0.5  # of a cell, in radii of its level
+FINE, COARSE = 0.5, 1.0  # sides of cells, in radii of their level: in the base, in a delta
 MARGIN = 1e-9  # degrees, and as part of an angle: far more than what rounding makes of it
 
 
@@ -69,9 +69,9 @@ def key_of(level, band, cell):
 
 
 @kernel
-def key_at(level, lon, lat):
-    """The cell of a place. O(1)."""
-    side = SIDE * reach_of(level)
+def key_at(level, lon, lat, share):
+    """The cell of a place, with sides of FINE or COARSE. O(1)."""
+    side = share * reach_of(level)
     band = band_of(lat, side)
     return key_of(level, band, cell_of(lon, count_cells(band, side)))
 

@@ -7,24 +7,23 @@ import math
 import numpy as np
 
 from tamis.kernels.compiled import inlined, kernel
-from tamis.kernels.memory import load_acquire, prefetch_at, u2_at
+from tamis.kernels.memory import load_acquire, prefetch_at
 from tamis.kernels.moving import (
     BASE,
-    BASE_DIGEST,
+    BOX,
     CARD,
-    DELTA_ARRAYS,
-    DIGEST,
+    FENCE,
     FIRST_SLOT,
     FIRST_TERM,
     FORM,
     HAVERSINE,
+    HINT,
     IS_JUDGED,
     IS_SQUARE,
-    LAT,
+    LAT_COLUMN,
     LEVELS,
-    LON,
+    LON_COLUMN,
     N_CELLS,
-    N_DIGESTED,
     N_MOVERS,
     N_SLOTS,
     N_TERMS,
@@ -32,9 +31,11 @@ from tamis.kernels.moving import (
     NO_COLUMN,
     PART_BITS,
     REACH,
+    REST,
     ROW,
     TERM,
     bucket_of,
+    code_of,
     open_base,
     open_delta,
     open_movers,
@@ -42,9 +43,10 @@ from tamis.kernels.moving import (
     place_at,
 )
 from tamis.kernels.moving_cells import (
+    COARSE,
+    FINE,
     MARGIN,
     N_LEVELS,
-    SIDE,
     band_of,
     cell_of,
     count_cells,
@@ -54,6 +56,7 @@ from tamis.kernels.moving_cells import (
 )
 from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge
 
+AHEAD = 16  # candidates that are asked for before they are looked at
 
 # -- candidates: entries whose box holds the event's place
 
@@ -71,103 +74,133 @@ def _first_at_least(keys, first, last, key):
 
 
 @kernel
-def _scan(base, first, last, at, code, n_found):
-    """Add the entries of the base whose box holds a point to ``code``. O(last - first).
+def _add_span(h, first_key, last_key, span, n_spans):
+    """Add the entries of the base in neighbouring cells to ``span``. O(log cells + cells)."""
+    base, n_cells = open_base(h), h[N_CELLS]
+    n_fences = (n_cells + FENCE - 1) // FENCE
+    fence = _first_at_least(base.fence, np.int64(0), n_fences, first_key)
+    first = max(fence * FENCE - FENCE, 0)
+    first = _first_at_least(base.key, first, min(first + FENCE, n_cells), first_key)
+    last = first
+    while last < n_cells and base.key[last] <= last_key:
+        last += 1
+    if first < last:
+        span[2 * n_spans], span[2 * n_spans + 1] = base.first[first], base.first[last]
+        prefetch_at(base.entries.keen, np.uint64(HINT * span[2 * n_spans]))
+        n_spans += 1
+    return n_spans
 
-    ``at``: its longitude, the same counted the other way round the globe, its latitude.
-    """
-    entries = base.entries
-    west, east, south, north = entries.west, entries.east, entries.south, entries.north
-    x, other_x, y = at
-    for i in range(first, last):
-        is_across = (south[i] <= y) & (y <= north[i])
-        is_along = (west[i] <= x) & (x <= east[i])
-        is_around = (west[i] <= other_x) & (other_x <= east[i])
-        code[n_found] = i << PART_BITS
-        n_found += np.int64(is_across & (is_along | is_around))
-    return n_found
+
+@inlined
+def _hint_holds(hints, at, rough):
+    """Whether what a hint stands for may hold."""
+    value = rough[hints[at]]
+    return (hints[at + 1] <= value) & (value <= hints[at + 2])
 
 
 @kernel
-def _follow(delta, part, head, key, at, version, code, n_found):
-    """Add the entries of a cell in a delta that are there and whose box holds a point."""
-    x, other_x, y = at
-    entries = delta.entries
-    i = np.int64(head) - 1
+def _scan(h, first, last, work, n_found):
+    """Add the entries of the base whose keen hint holds to ``work.code``. O(last - first)."""
+    keen, rough, code = open_base(h).entries.keen, work.rough, work.code
+    for i in range(first, last):
+        code[n_found] = i << PART_BITS
+        n_found += np.int64(_hint_holds(keen, i * HINT, rough))
+    return n_found
+
+
+@inlined
+def _box_holds(box, at, place):
+    """Whether a box holds a place: its longitude, the same the other way round, its latitude."""
+    west, east, south, north = box[at], box[at + 1], box[at + 2], box[at + 3]
+    x, other_x, y = place
+    is_along = ((west <= x) & (x <= east)) | ((west <= other_x) & (other_x <= east))
+    return (south <= y) & (y <= north) & is_along
+
+
+@kernel
+def _follow(h, part, key, version, work, n_found):
+    """Add the entries of a cell in a delta that are there and whose keen hint holds."""
+    delta = open_delta(h, part)
+    i = np.int64(load_acquire(delta.head, bucket_of(key, h[N_CELLS + part]))) - 1
     while i >= 0:
         if (
             delta.key[i] == key
             and delta.birth[i] <= version
-            and entries.death[i] > version
-            and entries.south[i] <= y <= entries.north[i]
-            and (
-                entries.west[i] <= x <= entries.east[i]
-                or entries.west[i] <= other_x <= entries.east[i]
-            )
+            and delta.entries.death[i] > version
+            and _hint_holds(delta.entries.keen, i * HINT, work.rough)
         ):
-            code[n_found] = (i << PART_BITS) | part
+            work.code[n_found] = (i << PART_BITS) | part
             n_found += 1
         i = np.int64(delta.follower[i]) - 1
     return n_found
 
 
+@inlined
+def _cells_around(lon, spread, n_cells):
+    """The cells of a band that a stretch of longitudes meets: two runs, the second may be empty."""
+    west, east = lon - spread, lon + spread
+    if spread >= 90.0:
+        return np.int64(0), n_cells - 1, np.int64(0), np.int64(-1)
+    first = cell_of(west + 360.0 if west < -180.0 else west, n_cells)
+    last = cell_of(east - 360.0 if east > 180.0 else east, n_cells)
+    if west >= -180.0 and east <= 180.0:
+        return first, last, np.int64(0), np.int64(-1)
+    if first <= last:
+        return np.int64(0), n_cells - 1, np.int64(0), np.int64(-1)
+    return first, n_cells - 1, np.int64(0), last
+
+
 @kernel
-def _visit(h, first_key, last_key, at, version, code, n_found):
-    """Add the candidates of neighbouring cells. O(entries of these cells)."""
-    base, n_cells = open_base(h), h[N_CELLS]
-    first = _first_at_least(base.key, np.int64(0), n_cells, first_key)
-    if first < n_cells:
-        last = _first_at_least(base.key, first, n_cells, last_key + 1)
-        n_found = _scan(
-            base, np.int64(base.first[first]), np.int64(base.first[last]), at, code, n_found
-        )
-    for part in range(1, 3):
-        mask = h[N_CELLS + part]
-        if mask < 0:
-            continue
-        delta = open_delta(h, part)
-        for key in range(first_key, last_key + 1):
-            head = load_acquire(delta.head, bucket_of(key, mask))
-            if head:
-                n_found = _follow(delta, part, head, key, at, version, code, n_found)
+def _scan_level(h, level, lon, lat, reach, spread, work, n_found):
+    """Add the candidates of a level in the base. O(entries of the cells around)."""
+    side = FINE * reach_of(level)
+    n_spans = np.int64(0)
+    for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
+        first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
+        key = key_of(level, band, 0)
+        n_spans = _add_span(h, key + first, key + last, work.span, n_spans)
+        if again <= end:
+            n_spans = _add_span(h, key + again, key + end, work.span, n_spans)
+    for i in range(n_spans):
+        first, last = np.int64(work.span[2 * i]), np.int64(work.span[2 * i + 1])
+        n_found = _scan(h, first, last, work, n_found)
     return n_found
 
 
 @kernel
-def find_candidates(h, lon, lat, version, code):
-    """Write the entries whose box holds a place to ``code``; return how many.
+def _follow_level(h, part, level, lon, lat, reach, spread, version, work, n_found):
+    """Add the candidates of a level in a delta. O(entries of the cells around)."""
+    side = COARSE * reach_of(level)
+    for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
+        first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
+        key = key_of(level, band, 0)
+        for cell in range(first, last + 1):
+            n_found = _follow(h, part, key + cell, version, work, n_found)
+        for cell in range(again, end + 1):
+            n_found = _follow(h, part, key + cell, version, work, n_found)
+    return n_found
+
+
+@kernel
+def find_candidates(h, lon, lat, version, work):
+    """Write the entries around a place whose keen hint holds to ``work.code``; return how many.
 
     Entries of a delta are there at the version. O(entries of the cells around).
     """
-    at = np.float32(lon), np.float32(lon + 360.0 if lon < 0 else lon - 360.0), np.float32(lat)
     n_found = np.int64(0)
     for level in range(N_LEVELS):
         if not (h[LEVELS] >> level) & 1:
             continue
         reach = reach_of(level)
-        side = SIDE * reach
         reach += reach * MARGIN + MARGIN
         # The area of somebody nearer to a pole is wider in longitude than the event's own.
         spread = spread_of(min(abs(lat) + reach, 90.0), reach)
-        for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
-            n_cells = count_cells(band, side)
-            first, last = np.int64(0), n_cells - 1
-            if spread < 90.0:
-                west, east = lon - spread, lon + spread
-                first = cell_of(west + 360.0 if west < -180.0 else west, n_cells)
-                last = cell_of(east - 360.0 if east > 180.0 else east, n_cells)
-                if (west < -180.0 or east > 180.0) and first > last:
-                    n_found = _visit(
-                        h, key_of(level, band, first), key_of(level, band, n_cells - 1),
-                        at, version, code, n_found,
-                    )  # fmt: skip
-                    first = np.int64(0)
-                elif west < -180.0 or east > 180.0:
-                    first, last = np.int64(0), n_cells - 1
-            n_found = _visit(
-                h, key_of(level, band, first), key_of(level, band, last),
-                at, version, code, n_found,
-            )  # fmt: skip
+        n_found = _scan_level(h, level, lon, lat, reach, spread, work, n_found)
+        for part in range(1, 3):
+            if h[N_CELLS + part] >= 0:
+                n_found = _follow_level(
+                    h, part, level, lon, lat, reach, spread, version, work, n_found
+                )
     return n_found
 
 
@@ -175,33 +208,50 @@ def find_candidates(h, lon, lat, version, code):
 
 
 @inlined
-def _digest_holds(entries, columns, at, rough):
-    """Whether the first terms of an entry's mover hold, all rounded to float32."""
+def _rest_holds(rest, at, rough):
+    """Whether the further hints of an entry hold."""
     holds = True
-    for k in range(N_DIGESTED):
-        value = rough[columns[at * 2 * DIGEST + 4 * N_DIGESTED + k]]
-        low, high = entries.digest[at * DIGEST + 2 * k], entries.digest[at * DIGEST + 2 * k + 1]
-        holds &= (low <= value) & (value <= high)
+    for k in range(REST):
+        holds &= _hint_holds(rest, (at * REST + k) * HINT, rough)
     return holds
 
 
 @kernel
-def _sift_roughly(h, n_found, version, work):
-    """Keep the candidates that are there and whose digest holds; return how many. O(n_found)."""
-    card, base = open_movers(h).card, open_base(h).entries
-    base_columns = u2_at(h[BASE_DIGEST])
-    code, rough, n_left = work.code, work.rough, np.int64(0)
+def _sift(h, n_found, work):
+    """Keep the candidates whose further hints hold; return how many. O(n_found)."""
+    base, code, n_left = open_base(h).entries, work.code, np.int64(0)
     for i in range(n_found):
+        if i + AHEAD < n_found:
+            ahead = np.uint64(code[i + AHEAD] >> PART_BITS)
+            prefetch_at(base.rest, ahead * np.uint64(REST * HINT))
         part, at = code[i] & 3, code[i] >> PART_BITS
         if part == BASE:
-            holds = _digest_holds(base, base_columns, at, rough) and base.death[at] > version
-            mover = base.mover[at]
+            holds = _rest_holds(base.rest, at, work.rough)
         else:
-            entries = open_delta(h, part).entries
-            columns = u2_at(h[BASE_DIGEST + DELTA_ARRAYS * part])
-            holds = _digest_holds(entries, columns, at, rough)
+            holds = _rest_holds(open_delta(h, part).entries.rest, at, work.rough)
+        code[n_left] = code[i]
+        n_left += np.int64(holds)
+    return n_left
+
+
+@kernel
+def _place_and_sift(h, n_found, version, place, work):
+    """Keep the candidates that are there and whose box holds the place; return how many.
+
+    Writes their movers to ``work.mover``. O(n_found).
+    """
+    card, base = open_movers(h).card, open_base(h).entries
+    code, n_left = work.code, np.int64(0)
+    for i in range(n_found):
+        at = np.uint64(code[i] >> PART_BITS)
+        prefetch_at(base.box, at * np.uint64(BOX))
+        prefetch_at(base.death, at)
+        prefetch_at(base.mover, at)
+    for i in range(n_found):
+        part, at = code[i] & 3, code[i] >> PART_BITS
+        entries = base if part == BASE else open_delta(h, part).entries
+        if _box_holds(entries.box, at * BOX, place) and entries.death[at] > version:
             mover = entries.mover[at]
-        if holds:
             code[n_left], work.mover[n_left] = code[i], mover
             prefetch_at(card, np.uint64(mover) * np.uint64(CARD))
             n_left += 1
@@ -302,13 +352,14 @@ def match_movers(h, w, vector, version, decides, rows, n_rows):
     """
     work = open_work(w)
     work.asked[0] = 0
-    lon, lat = vector[h[LON]], vector[h[LAT]]
+    lon, lat = vector[h[LON_COLUMN]], vector[h[LAT_COLUMN]]
     if not (abs(lon) <= 180.0 and abs(lat) <= 90.0):
         return n_rows
     for m in range(min(vector.size, NO_COLUMN)):
-        work.rough[m] = np.float32(vector[m])
-    n_left = find_candidates(h, lon, lat, version, work.code)
-    n_left = _sift_roughly(h, n_left, version, work)
+        work.rough[m] = code_of(vector[m])
+    n_left = find_candidates(h, lon, lat, version, work)
+    place = np.float32(lon), np.float32(lon + 360.0 if lon < 0 else lon - 360.0), np.float32(lat)
+    n_left = _place_and_sift(h, _sift(h, n_left, work), version, place, work)
     movers = open_movers(h)
     for i in range(n_left):
         term = TERM * movers.card[work.mover[i] * CARD + FIRST_TERM]
@@ -356,8 +407,8 @@ def match_matrix_movers(h, w, matrix, first, version, rows, ends, is_open):
 @kernel
 def _meets(h, entries, at, low, high):
     """Whether the values of an event may satisfy the mover of an entry. O(its slots)."""
-    movers, lat = open_movers(h), h[LAT]
-    if not (entries.south[at] <= high[lat] and low[lat] <= entries.north[at]):
+    movers, lat = open_movers(h), h[LAT_COLUMN]
+    if not (entries.box[BOX * at + 2] <= high[lat] and low[lat] <= entries.box[BOX * at + 3]):
         return False
     mover = np.int64(entries.mover[at])
     return _judge_filter(movers, mover, low, high, False) != REJECTED

@@ -5,16 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels.compiled import inlined, kernel
-from tamis.kernels.moving import DIGEST, NEVER, PART_BITS, Base, Delta, Entries
+from tamis.kernels.moving import (
+    BOX,
+    CARD,
+    FENCE,
+    HINT,
+    KEEN,
+    LEVEL,
+    NEVER,
+    PART_BITS,
+    REST,
+    Base,
+    Delta,
+    Entries,
+)
+from tamis.kernels.moving_cells import FINE, key_at
 
-_KINDS = (np.float32,) * 4 + (np.float64,) * 2 + (np.int64, np.int32, np.float32)
+_KINDS = (np.float32, np.float64, np.float64, np.int64, np.int32, np.uint16, np.uint16)
+_WIDTHS = (BOX, 1, 1, 1, 1, KEEN * HINT, REST * HINT)
 GONE = np.int64(0)  # the end of an entry that nobody who sees it may find
 
 
 def new_entries(n):
     """Room for n entries."""
-    widths = (1,) * (len(_KINDS) - 1) + (DIGEST,)
-    return Entries(*(np.zeros(n * w, kind) for w, kind in zip(widths, _KINDS, strict=True)))
+    return Entries(*(np.zeros(n * w, kind) for w, kind in zip(_WIDTHS, _KINDS, strict=True)))
 
 
 def new_delta(n, n_lists):
@@ -30,51 +44,68 @@ def new_delta(n, n_lists):
 
 def new_base():
     """A base without entries."""
-    return Base(np.zeros(0, np.int64), np.zeros(1, np.int32), new_entries(0))
+    none = np.zeros(0, np.int64)
+    return Base(none, none, np.zeros(1, np.int32), new_entries(0))
 
 
-def merge(base, delta, n_entries, n_movers):
+def merge(base, delta, n_entries, movers):
     """A new base of the entries that have not ended, and where each mover is in it, or -1.
 
-    The first ``n_entries`` of the delta count. Entries may end meanwhile: see ``adopt``.
+    The first ``n_entries`` of the delta count. ``movers``: those that there are at least. Entries
+    may end meanwhile: see ``adopt``.
     """
     is_left = base.entries.death == NEVER
     order = np.nonzero(delta.entries.death[:n_entries] == NEVER)[0]
-    order = order[np.argsort(delta.key[order], kind="stable")]
-    n_left = int(np.count_nonzero(is_left)) + len(order)
-    entries = new_entries(n_left)
+    keys = _fine_keys(delta.entries, order, movers.card)
+    by_key = np.argsort(keys, kind="stable")
+    order, keys = order[by_key], keys[by_key]
+    entries = new_entries(int(np.count_nonzero(is_left)) + len(order))
     key = np.empty(len(base.key) + len(order), np.int64)
     first = np.empty(len(key) + 1, np.int32)
-    number = np.full(n_movers, -1, np.int64)
-    n_cells = _merge(base, is_left, delta, order, Base(key, first, entries), number)
-    return Base(key[:n_cells].copy(), first[: n_cells + 1].copy(), entries), number
+    number = np.full(len(movers.card) // CARD, -1, np.int64)
+    new = Base(key[:0], key, first, entries)
+    n_cells = _merge(base, is_left, delta.entries, order, keys, new, number)
+    key = key[:n_cells].copy()
+    return Base(key[::FENCE].copy(), key, first[: n_cells + 1].copy(), entries), number
+
+
+@kernel
+def _fine_keys(entries, order, card):
+    """The cells of entries in a base: i8 for each of order: i8[N]. O(N)."""
+    keys = np.empty(order.size, np.int64)
+    for i in range(order.size):
+        at = order[i]
+        level = np.int64(card[entries.mover[at] * CARD + LEVEL])
+        keys[i] = key_at(level, entries.lon[at], entries.lat[at], FINE)
+    return keys
 
 
 @inlined
 def _copy(old, i, new, n, number):
-    new.west[n], new.east[n] = old.west[i], old.east[i]
-    new.south[n], new.north[n] = old.south[i], old.north[i]
+    for k in range(BOX):
+        new.box[n * BOX + k] = old.box[i * BOX + k]
     new.lon[n], new.lat[n] = old.lon[i], old.lat[i]
     new.death[n] = NEVER
     new.mover[n] = old.mover[i]
-    for k in range(DIGEST):
-        new.digest[n * DIGEST + k] = old.digest[i * DIGEST + k]
+    for k in range(KEEN * HINT):
+        new.keen[n * KEEN * HINT + k] = old.keen[i * KEEN * HINT + k]
+    for k in range(REST * HINT):
+        new.rest[n * REST * HINT + k] = old.rest[i * REST * HINT + k]
     number[old.mover[i]] = n
 
 
 @kernel
-def _merge(base, is_left, delta, order, new, number):
-    """Fill a base from another (the entries that are left) and a delta (in order of their cells).
+def _merge(base, is_left, more, order, keys, new, number):
+    """Fill a base from another, of which some are left, and from more entries in some order.
 
-    ``is_left``: b1[N]; ``order``: i8[...], by ascending key. Writes ``new`` and ``number``: i8[M],
-    where each mover is; returns the number of cells. O(entries + cells).
+    ``is_left``: b1[N]; ``order``, ``keys``: i8[...], by ascending key. Writes ``new`` and
+    ``number``: i8[M], where each mover is; returns the number of cells. O(entries + cells).
     """
     c = j = n_cells = n = 0
     while c < base.key.size or j < order.size:
-        if j == order.size or (c < base.key.size and base.key[c] <= delta.key[order[j]]):
-            key = base.key[c]
-        else:
-            key = delta.key[order[j]]
+        key = keys[j] if j < order.size else base.key[c]
+        if c < base.key.size:
+            key = min(key, base.key[c])
         begin = n
         if c < base.key.size and base.key[c] == key:
             for i in range(base.first[c], base.first[c + 1]):
@@ -82,8 +113,8 @@ def _merge(base, is_left, delta, order, new, number):
                     _copy(base.entries, i, new.entries, n, number)
                     n += 1
             c += 1
-        while j < order.size and delta.key[order[j]] == key:
-            _copy(delta.entries, order[j], new.entries, n, number)
+        while j < order.size and keys[j] == key:
+            _copy(more, order[j], new.entries, n, number)
             j += 1
             n += 1
         if n > begin:
