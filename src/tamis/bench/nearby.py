@@ -52,9 +52,12 @@ class Nearby:
             ]
             made.append(
                 Subscription(
-                    f"{prefix}{number}", all_of(ranges), location=(lon, lat),
-                    radius_m=float(self.radius_m[number]), area=("circle", "square")[number % 2],
-                )  # fmt: skip
+                    f"{prefix}{number}",
+                    all_of(ranges),
+                    location=(lon, lat),
+                    radius_m=float(self.radius_m[number]),
+                    area=("circle", "square")[number % 2],
+                )
             )
         return made
 

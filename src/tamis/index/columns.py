@@ -238,7 +238,7 @@ class Columns:
             if lanes is None:
                 if type(name) is not str or not name.isidentifier() or not name.isascii():
                     return None
-            elif lanes.has_numbers_only and kind is not str and kind is not Point:
+            elif lanes.has_numbers_only and (kind is float or kind is int):
                 made[lanes.columns[NUMBER]] = value
             elif lanes.has_texts_only and kind is str:
                 made[lanes.columns[TEXT]] = lanes.codes.number_of(value)

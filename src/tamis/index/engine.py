@@ -22,8 +22,9 @@ from tamis.index.columns import Encoded, Vector
 from tamis.index.express import Expresses
 from tamis.index.head import HEAD_SLOTS, Head, HeadView, SealedHead
 from tamis.index.movers import NewMover
-from tamis.index.moving import Ask, Moving, MovingParts, MovingView
+from tamis.index.moving import Moving, MovingParts, MovingView
 from tamis.index.ranges import Box
+from tamis.index.revision import Ask
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable, concatenate
 from tamis.index.slots import Slot
@@ -179,6 +180,8 @@ class Engine:
             old.version + 1, old.segments, old.blocks, n_slots,
             rows.table, rows.n_rows, rows.only_priority != -1, head, view,
         )  # fmt: skip
+        if self.moving is not None:
+            self.moving.wait_if_behind()
 
     def publish_moves(self) -> None:
         """``publish`` where only places were written."""

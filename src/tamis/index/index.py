@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pyarrow as pa
 from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription, quoted
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
+from tamis.index.asking import Asking
 from tamis.index.batch import match_matrix
 from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
@@ -22,11 +23,10 @@ from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
-from tamis.index.movers import Form, NewMover, slots_of_box, slots_of_mover
-from tamis.index.moving import Ask, Place
+from tamis.index.movers import mover_of, slots_of_box, slots_of_mover
 from tamis.index.places import check_place, check_places
 from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
-from tamis.index.revision import Check, check_of
+from tamis.index.revision import Ask
 from tamis.index.rows import Rows
 from tamis.index.sharing import sharing_key
 from tamis.index.slots import Slot, slots_of
@@ -35,8 +35,8 @@ from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.model import Schema, Subscription, attributes_of_batch
 from tamis.model.event import LOCATION
-from tamis.model.subscription import SQUARE, area_around, subscriptions_from_arrow
-from tamis.values import Attributes, HasAttributes, Point, attributes_of
+from tamis.model.subscription import subscriptions_from_arrow
+from tamis.values import HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one
 
@@ -68,9 +68,9 @@ class Index:
         self._archive = Archive()
         self._leader_of_key: dict[Hashable, int] = {}
         self._key_of_leader: dict[int, Hashable] = {}
-        self._check_of_leader: dict[int, Check] = {}
         self._n_living = 0
         self._observer = Observer()
+        self._asking = Asking(self._saved, self._observer)
 
     # -- saving subscriptions
 
@@ -190,7 +190,7 @@ class Index:
         batch = cache(lambda: attributes_of_batch(events))
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
-            asker = self._asker(lambda: batch()[e])
+            asker = self._asking.about(lambda: batch()[e])
             return self._engine.match(state, Encoded(matrix[e]), asker)
 
         if len(matrix) < MIN_BATCH:
@@ -346,20 +346,18 @@ class Index:
         if subscription.location is None:
             self._insert_fixed(subscription, prepared)
         else:
-            self._insert_mover(subscription, subscription.location, prepared)
+            self._insert_mover(subscription, prepared)
         self._ids.append(subscription.id)
         self._archive.append(subscription)
         self._n_living += 1
 
-    def _insert_mover(self, subscription: Subscription, place: Point, prepared: Prepared) -> None:
+    def _insert_mover(self, subscription: Subscription, prepared: Prepared) -> None:
         columns = self._place_columns()
         if isinstance(prepared, Ranges):
             slots = slots_of_box(self._layouts.box_of(prepared))
         else:
             slots = slots_of_mover(prepared, self._columns)
-        form = Form(subscription.radius_m or 0.0, subscription.area == SQUARE)
-        new = NewMover(slots, form, (place.lon, place.lat))
-        self._engine.add_mover(new, columns, subscription.priority)
+        self._engine.add_mover(mover_of(subscription, slots), columns, subscription.priority)
 
     def _insert_fixed(self, subscription: Subscription, prepared: Prepared) -> None:
         slots: Box | list[Slot]
@@ -385,17 +383,16 @@ class Index:
             key = self._key_of_leader.pop(leader, None)
             if key is not None and self._leader_of_key.get(key) == leader:
                 del self._leader_of_key[key]
-            self._check_of_leader.pop(leader, None)
+            self._asking.forget(leader)
 
     def _subscription(self, row: int) -> Subscription:
-        """What was saved, at the place where it is now."""
+        """The subscription of a row, at the place where it is now."""
         saved = self._saved(row)
         if saved.location is None or self._engine.moving is None:
             return saved
         with self._engine.lock:
             place = self._engine.moving.place_of(row)
-        is_there = place is None or place == (saved.location.lon, saved.location.lat)
-        return saved if is_there else saved.at(place)
+        return saved if place is None else saved.at(place)
 
     def _saved(self, row: int) -> Subscription:
         if row >= self._archive.n_base:
@@ -417,20 +414,18 @@ class Index:
             vector = self._columns.encode_plain(event)
             if vector is not None:
                 self._observer.notice(vector)
-                asker = self._asker(lambda: attributes_of(event))
+                asker = self._asking.about(lambda: attributes_of(event))
                 return self._engine.match_plain(state, vector, asker)
         return self._engine.match(state, *self._encode(event))
 
-    def _encode(
-        self, event: HasAttributes | Mapping[str, Any]
-    ) -> tuple[Encoded, Callable[[int], bool]]:
+    def _encode(self, event: HasAttributes | Mapping[str, Any]) -> tuple[Encoded, Ask]:
         """An event as numbers, and who answers for a leader whether its filter accepts it."""
         attributes = attributes_of(event)
         if self.schema is not None:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
         self._observer.notice(encoded.vector)
-        return encoded, self._asker(lambda: attributes)
+        return encoded, self._asking.about(lambda: attributes)
 
     def _matrix(self, events: Any) -> Matrix | None:
         """A batch as numbers, if all its events are plain."""
@@ -458,23 +453,6 @@ class Index:
         self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> MatchSet:
         return MatchSet(offsets, rows, state.rows.priority, self._ids)
-
-    def _asker(self, attributes: Callable[[], Attributes]) -> Ask:
-        """Whether the filter of a leader accepts the event of these attributes."""
-
-        def ask(leader: int, there: Place | None = None) -> bool:
-            self._observer.n_asked[leader] += 1
-            check = self._check_of_leader.get(leader)
-            if check is None:
-                check = check_of(self._saved(leader).filter)
-                self._check_of_leader[leader] = check
-            if there is None or not check(attributes()):
-                return there is None and check(attributes())
-            saved = self._saved(leader)
-            area = area_around(Point(*there), saved.radius_m or 0.0, saved.area)
-            return check_of(area)(attributes())
-
-        return ask
 
 
 def _without_place(id: str) -> InvalidSubscription:

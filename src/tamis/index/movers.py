@@ -16,7 +16,9 @@ from tamis.kernels.moving import CARD, FORM, LEVEL, TERM, Movers
 from tamis.kernels.moving_cells import level_of
 from tamis.kernels.tests import FIRST_WITH_LIST, IN_RANGE, NEGATED, Tests
 from tamis.language import Conjunction
+from tamis.model import Subscription
 from tamis.model.event import LOCATION
+from tamis.model.subscription import SQUARE
 from tamis.values.shapes import EARTH_RADIUS_M
 
 Array = npt.NDArray[Any]
@@ -68,8 +70,7 @@ class MoverTable:
     @property
     def arrays(self) -> Movers:
         """The arrays as they are, with room at their ends."""
-        held = [part.array for part in self._parts]
-        return Movers(*held[:4], Tests(*held[4:]))
+        return _movers_of([part.array for part in self._parts])
 
     def append(self, row: int, new: NewMover) -> int:
         """A new mover; its row is higher than all others."""
@@ -111,12 +112,12 @@ class MoverTable:
 
     def select(self, movers: Array, rows: Array) -> MoverTable:
         """A table of some movers, in their order, under other rows."""
-        held = Movers(*(part.array[: part.n] for part in self._parts[:4]), None)  # type: ignore[arg-type]
+        held = self.trimmed
         card = held.card.reshape(-1, CARD)[movers].copy()
         card[:, 0] = rows
         slots = _ranges(card[:, 1], card[:, 2])
         terms = held.slots.reshape(-1, 2)[slots]
-        tests = Tests(*(part.array[: part.n] for part in self._parts[4:]))
+        tests = held.tests
         kept = _ranges(tests.start[slots], np.diff(tests.start)[slots])
         starts = [np.concatenate([[0], np.cumsum(n)]) for n in (card[:, 2], terms[:, 1])]
         chosen = held.terms.reshape(-1, TERM)[_ranges(terms[:, 0], terms[:, 1])]
@@ -132,7 +133,9 @@ class MoverTable:
                 chosen.ravel(),
                 Tests(
                     n_tests.astype(np.int32),
-                    *(side[kept] for side in (tests.operation, tests.column, tests.low)),
+                    tests.operation[kept],
+                    tests.column[kept],
+                    tests.low[kept],
                     tests.high[kept],
                     tests.list_start,
                     tests.lists,
@@ -143,8 +146,7 @@ class MoverTable:
     @property
     def trimmed(self) -> Movers:
         """The arrays without the room at their ends."""
-        held = [part.array[: part.n] for part in self._parts]
-        return Movers(*held[:4], Tests(*held[4:]))
+        return _movers_of([part.array[: part.n] for part in self._parts])
 
 
 class Form(NamedTuple):
@@ -168,6 +170,15 @@ class NewMover(NamedTuple):
     slots: list[tuple[Terms, Slot]]
     form: Form
     place: tuple[float, float]
+
+
+def mover_of(subscription: Subscription, slots: list[tuple[Terms, Slot]]) -> NewMover:
+    """A subscription that has a location, and the slots of its filter."""
+    place, radius_m = subscription.location, subscription.radius_m
+    assert place is not None
+    assert radius_m is not None
+    form = Form(radius_m, subscription.area == SQUARE)
+    return NewMover(slots, form, (place.lon, place.lat))
 
 
 def slots_of_box(box: Box) -> list[tuple[Terms, Slot]]:
@@ -214,6 +225,11 @@ def _ranges(first: Array, n: Array) -> Array:
     """All numbers from first[i] on, n[i] of them, one range after the other."""
     starts = np.cumsum(n) - n
     return np.repeat(first - starts, n) + np.arange(int(n.sum()))
+
+
+def _movers_of(arrays: Sequence[Array]) -> Movers:
+    card, form, slots, terms, *tests = arrays
+    return Movers(card, form, slots, terms, Tests(*tests))
 
 
 def _no_movers() -> Movers:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.index.columns import Encoded, Vector
 from tamis.index.movers import MoverTable, NewMover, grown
+from tamis.index.revision import Ask, Place
 from tamis.kernels.moving import (
     CARD,
     PART_BITS,
@@ -41,15 +42,7 @@ from tamis.kernels.moving_merge import adopt, merge, new_base, new_delta
 
 Array = npt.NDArray[Any]
 RowNumbers = npt.NDArray[np.int32]
-Place = tuple[float, float]
 Columns = tuple[int, int]
-
-
-class Ask(Protocol):
-    """Whether the filter of a row accepts the event; of one that moves, when it is there."""
-
-    def __call__(self, leader: int, there: Place | None = None) -> bool: ...
-
 
 
 MIN_DELTA = 2048  # entries from which on a delta is merged, or ...
@@ -87,9 +80,7 @@ class MovingView:
         n_asked = work.asked[0]
         return self._ask(work.asked[1 : n_asked + 1], ask, rows, n_rows) if n_asked else n_rows
 
-    def match(
-        self, event: Encoded, version: int, ask: Ask, rows: RowNumbers, n_rows: int
-    ) -> int:
+    def match(self, event: Encoded, version: int, ask: Ask, rows: RowNumbers, n_rows: int) -> int:
         """Add the rows that an event satisfies to ``rows``; return their new number."""
         if event.is_plain:
             return self.match_plain(event.vector, version, ask, rows, n_rows)

@@ -31,7 +31,9 @@ def _message(lon: float, lat: float) -> str:
     )
 
 
-def check_places(ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike) -> tuple[Floats, Floats]:
+def check_places(
+    ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike
+) -> tuple[Floats, Floats]:
     """Longitudes and latitudes of ids as arrays of float64."""
     try:
         lons, lats = (np.array(side, np.float64, ndmin=1) for side in (lon, lat))

@@ -80,7 +80,8 @@ class _Writer:
             has_some = rows.chains is not None and rows.n_followers
             held = getattr(rows.chains, name) if has_some else np.zeros(0, np.int32)
             self._save(f"chains.{name}", held)
-        for name, array in _moving_arrays(parts.moving).items():
+        moving = _moving_arrays(parts.moving)
+        for name, array in moving.items():
             self._save(name, array)
         manifest = {
             "format": FORMAT,
@@ -94,7 +95,7 @@ class _Writer:
             ],
             "blocks": [self._block(f"block.{i}", block) for i, block in enumerate(parts.blocks)],
             "archive": self._archive(parts),
-            "has_moving": parts.moving is not None,
+            "moving": list(moving),
             "arrays": self.arrays,
             "checksums": self.checksums,
         }
@@ -176,17 +177,17 @@ class _Reader:
             blocks,
             self._texts(manifest["ids"]),
             self._archive(manifest["archive"], blocks),
-            self._moving() if manifest["has_moving"] else None,
+            self._moving() if manifest["moving"] else None,
         )
 
     def _moving(self) -> MovingParts:
-        def load(kind: Any, name: str) -> list[Array]:
-            return [self._load(f"{name}.{part}", "c") for part in kind._fields[:-1]]
-
-        tests = Tests(*(self._load(f"movers.tests.{part}") for part in Tests._fields))
-        entries = Entries(*(self._load(f"places.entries.{part}", "c") for part in Entries._fields))
+        held = {name: self._load(name, "c") for name in self.manifest["moving"]}
+        tests = Tests(*(held[f"movers.tests.{part}"] for part in Tests._fields))
+        entries = Entries(*(held[f"places.entries.{part}"] for part in Entries._fields))
+        card, form, slots, terms = (held[f"movers.{part}"] for part in Movers._fields[:-1])
+        fence, key, first = (held[f"places.{part}"] for part in Places._fields[:-1])
         return MovingParts(
-            Movers(*load(Movers, "movers"), tests), Places(*load(Places, "places"), entries)
+            Movers(card, form, slots, terms, tests), Places(fence, key, first, entries)
         )
 
     def _load(self, name: str, mode: str = "r") -> Array:

@@ -12,7 +12,7 @@ from tamis.index.archive import Archive
 from tamis.index.blocks import Array, Block
 from tamis.index.columns import Columns, Encoded, Vector
 from tamis.index.engine import Engine, State
-from tamis.index.moving import Place
+from tamis.index.revision import Place
 from tamis.index.texts import Texts
 from tamis.kernels.scan import Boxes
 
@@ -139,9 +139,7 @@ def broadest(
     events = observer.sample(len(columns))
     counts = np.zeros(state.n_rows, np.int64)
     for vector in events:
-        counts += np.bincount(
-            engine.match(state, Encoded(vector), _nobody), minlength=state.n_rows
-        )
+        counts += np.bincount(engine.match(state, Encoded(vector), _nobody), minlength=state.n_rows)
     top: npt.NDArray[np.int64] = np.argsort(-counts, kind="stable")[:N_SHOWN]
     return len(events), [(int(row), int(counts[row])) for row in top if counts[row]]
 

@@ -1,4 +1,4 @@
-"""Memory: prefetching, arrays by their address, arrays on a cache line, ordered loads and stores."""
+"""Memory: prefetching, arrays by address or on a cache line, loads and stores in order."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ is no matter to it. Kernels get at everything through one handle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +104,7 @@ class Work(NamedTuple):
     asked: Array  # i8[N + 1], how many entries only the filter can decide, then their codes
 
 
-def new_work(n_entries):
+def new_work(n_entries: int) -> tuple[Work, Array]:
     """Scratch for a thread, and its handle: i8[..], the addresses."""
     work = Work(
         np.zeros(NO_COLUMN + 1, np.uint16),
@@ -130,8 +131,10 @@ _CARD, _BASE, _ENTRIES, DELTA_ARRAYS = 7, 18, 21, 11
 _DEATH = _ENTRIES + 3
 
 
-def handle_of(levels, columns, movers, base, deltas):
-    """i8[..]: what ``LEVELS`` and the others say, then all addresses; the arrays must outlive it."""
+def handle_of(
+    levels: int, columns: tuple[int, int], movers: Movers, base: Base, deltas: Sequence[Delta]
+) -> Array:
+    """i8[..]: what ``LEVELS`` and the others say, then the addresses of arrays that outlive it."""
     arrays = [
         *movers[:-1], *movers.tests, *base[:-1], *base.entries,
         *(a for delta in deltas for a in (*delta[:-1], *delta.entries)),
@@ -305,5 +308,3 @@ def move_rows(h, where, n_movers, part, at, rows, lon, lat, version):
     for i in range(rows.size):
         move_row(h, where, n_movers, part, at + i, rows[i], lon[i], lat[i], version)
     return -1
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.moving import (
     BOX,
     CARD,
@@ -18,6 +18,7 @@ from tamis.kernels.moving import (
     Base,
     Delta,
     Entries,
+    Movers,
 )
 from tamis.kernels.moving_cells import FINE, key_at
 
@@ -26,12 +27,12 @@ _WIDTHS = (BOX, 1, 1, 1, 1, KEEN * HINT, REST * HINT)
 GONE = np.int64(0)  # the end of an entry that nobody who sees it may find
 
 
-def new_entries(n):
+def new_entries(n: int) -> Entries:
     """Room for n entries."""
     return Entries(*(np.zeros(n * w, kind) for w, kind in zip(_WIDTHS, _KINDS, strict=True)))
 
 
-def new_delta(n, n_lists):
+def new_delta(n: int, n_lists: int) -> Delta:
     """A delta with room for n entries in so many lists, a power of two or 0."""
     return Delta(
         np.zeros(n_lists, np.int32),
@@ -42,13 +43,13 @@ def new_delta(n, n_lists):
     )
 
 
-def new_base():
+def new_base() -> Base:
     """A base without entries."""
     none = np.zeros(0, np.int64)
     return Base(none, none, np.zeros(1, np.int32), new_entries(0))
 
 
-def merge(base, delta, n_entries, movers):
+def merge(base: Base, delta: Delta, n_entries: int, movers: Movers) -> tuple[Base, Array]:
     """A new base of the entries that have not ended, and where each mover is in it, or -1.
 
     The first ``n_entries`` of the delta count. ``movers``: those that there are at least. Entries
