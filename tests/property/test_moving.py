@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from tamis import Index, Point, Range, Subscription, evaluate
 from tamis.errors import InvalidSubscription, InvalidValue, UnknownSubscription
-from tamis.index import moving
+from tamis.index import movers, moving
 from tamis.language import FALSE, TRUE, Filter
 from tamis.language.tree import (
     Equals,
@@ -93,21 +93,24 @@ def events(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @contextmanager
-def small_deltas() -> Iterator[None]:
-    """Merge every few changes."""
-    before, moving.MIN_DELTA = moving.MIN_DELTA, 4
+def small_deltas(wide_m: float) -> Iterator[None]:
+    """Merge every few changes; let areas be wide from some radius on."""
+    before = moving.MIN_DELTA, movers.WIDE_M
+    moving.MIN_DELTA, movers.WIDE_M = 4, wide_m
     try:
         yield
     finally:
-        moving.MIN_DELTA = before
+        moving.MIN_DELTA, movers.WIDE_M = before
 
 
 class MovingMachine(RuleBasedStateMachine):
     """An index next to a dict of subscriptions and the oracle."""
 
+    wide_m = movers.WIDE_M
+
     def __init__(self) -> None:
         super().__init__()
-        self.small = small_deltas()
+        self.small = small_deltas(self.wide_m)
         self.small.__enter__()
         self.index = Index()
         self.saved: dict[str, Subscription] = {}
@@ -186,8 +189,10 @@ class MovingMachine(RuleBasedStateMachine):
 
     @rule()
     def says_who_moves(self) -> None:
-        moving = sum(one.location is not None for one in self.saved.values())
-        assert self.index.stats()["n_moving"] == moving
+        n_moving = sum(
+            one.radius_m is not None and one.radius_m <= self.wide_m for one in self.saved.values()
+        )
+        assert self.index.stats()["n_moving"] == n_moving
         assert len(self.index) == len(self.saved)
 
     @rule(n=st.integers(0, 12), event=events())
@@ -204,17 +209,29 @@ def replace_place(one: Subscription, place: Point) -> Subscription:
     )
 
 
+class AllByPlaceMachine(MovingMachine):
+    """The same where nobody's area is too wide to be found by it."""
+
+    wide_m = math.inf
+
+
 TestMoving = MovingMachine.TestCase
-TestMoving.settings = settings(max_examples=60, stateful_step_count=40)
+TestMoving.settings = settings(max_examples=40, stateful_step_count=40)
+TestAllByPlace = AllByPlaceMachine.TestCase
+TestAllByPlace.settings = settings(max_examples=40, stateful_step_count=40)
 
 
-@given(points, radii, st.floats(-1e-9, 1e-9), areas, st.floats(0, 2 * math.pi))
+near_radii = radii.filter(lambda radius: radius <= movers.WIDE_M) | st.floats(0, movers.WIDE_M)
+
+
+@given(points, near_radii, st.floats(-1e-9, 1e-9), areas, st.floats(0, 2 * math.pi))
 @settings(max_examples=400)
 def test_borders_are_as_the_oracle_has_them(
     center: Point, radius: float, off: float, area: str, turn: float
 ) -> None:
     """Places on the border of an area, a little off it, and a little off in both directions."""
     index = Index()
+    assert radius <= movers.WIDE_M
     one = Subscription("s", TRUE, location=center, radius_m=radius, area=area)
     index.add(Subscription("s", TRUE, location=(0, 0), radius_m=radius, area=area))
     index.move("s", center.lon, center.lat)

@@ -28,7 +28,8 @@ class Asking:
             self._observer.n_asked[leader] += 1
             check = self._check_of_leader.get(leader)
             if check is None:
-                check = check_of(self._saved(leader).filter)
+                saved = self._saved(leader)
+                check = check_of(saved.condition if there is None else saved.filter)
                 self._check_of_leader[leader] = check
             if not check(attributes()):
                 return False

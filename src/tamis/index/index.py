@@ -23,7 +23,7 @@ from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
-from tamis.index.movers import mover_of, slots_of_box, slots_of_mover
+from tamis.index.movers import is_mover, mover_of, slots_of_box, slots_of_mover
 from tamis.index.places import check_place, check_places
 from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
 from tamis.index.revision import Ask
@@ -112,19 +112,21 @@ class Index:
     def move(self, id: str, lon: float, lat: float) -> None:
         """Let a subscription with a location be at another place; all else stays as it is.
 
+        >>> from tamis.values import Point
         >>> index = Index()
         >>> index.add(Subscription("me", "price < 10", location=(4.9, 52.4), radius_m=500))
         >>> index.move("me", 13.4, 52.5)
-        >>> index.match({"price": 5, "location": (13.401, 52.5)}), index["me"].location
+        >>> index.match({"price": 5, "location": Point(13.401, 52.5)}), index["me"].location
         (['me'], Point(lon=13.4, lat=52.5))
         """
         place = check_place(lon, lat)
         engine = self._engine
         with engine.lock:
             row = self._living_row(id)
-            if engine.moving is None or not engine.moving.move(row, place, engine.next_version):
-                raise _without_place(id)
-            engine.publish_moves()
+            if engine.moving is not None and engine.moving.move(row, place, engine.next_version):
+                engine.publish_moves()
+            else:
+                self._replace({row: self._wide(row).at(place)})
 
     def move_many(self, ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike) -> None:
         """``move`` for different ids, with arrays of places. All or nothing, and seen at once."""
@@ -137,12 +139,21 @@ class Index:
                 return
             if len(set(names)) < len(names):
                 raise InvalidSubscription("an id is given twice; a subscription is at one place")
-            failed = 0
-            if engine.moving is not None:
-                failed = engine.moving.move_many(rows, lons, lats, engine.next_version)
-            if failed >= 0:
-                raise _without_place(names[failed])
-            engine.publish_moves()
+            moving, version = engine.moving, engine.next_version
+            if moving is not None and moving.move_many(rows, lons, lats, version):
+                engine.publish_moves()
+                return
+            all_places = np.stack([lons, lats], axis=1).tolist()
+            places = dict(zip(rows.tolist(), map(tuple, all_places), strict=True))
+            wide = {
+                row: self._wide(row).at(place)
+                for row, place in places.items()
+                if moving is None or moving.place_of(row) is None
+            }
+            for row in places.keys() - wide.keys():
+                assert moving is not None
+                moving.move(row, places[row], version)
+            self._replace(wide)
 
     def __getitem__(self, id: str) -> Subscription:
         return self._subscription(self._living_row(id))
@@ -333,8 +344,8 @@ class Index:
             )
         if self.schema is not None:
             self.schema.check_filter(subscription.condition)
-        # What has a place is found by it, so that only the filter becomes slots.
-        condition = subscription.filter
+        # Who is found by a place has slots of the filter alone.
+        condition = subscription.filter if is_mover(subscription) else subscription.condition
         ranges = ranges_of(condition)
         if ranges is not None:
             return ranges
@@ -343,13 +354,31 @@ class Index:
         return normal_form(condition, is_single=self.schema.is_single)
 
     def _insert(self, subscription: Subscription, prepared: Prepared) -> None:
-        if subscription.location is None:
-            self._insert_fixed(subscription, prepared)
-        else:
+        if is_mover(subscription):
             self._insert_mover(subscription, prepared)
+        else:
+            self._insert_fixed(subscription, prepared)
         self._ids.append(subscription.id)
         self._archive.append(subscription)
         self._n_living += 1
+
+    def _replace(self, subscriptions: Mapping[int, Subscription]) -> None:
+        """Put others with the same ids where some rows are."""
+        prepared = [self._prepare(one) for one in subscriptions.values()]
+        for (row, one), ready in zip(subscriptions.items(), prepared, strict=True):
+            self._bury(row)
+            self._insert(one, ready)
+        self._engine.publish()
+
+    def _wide(self, row: int) -> Subscription:
+        """The subscription of a row that has a location, but is not found by it."""
+        saved = self._saved(row)
+        if saved.location is None:
+            raise InvalidSubscription(
+                f"subscription {quoted(saved.id)} has no location to move; update() it with "
+                "location and radius_m"
+            )
+        return saved
 
     def _insert_mover(self, subscription: Subscription, prepared: Prepared) -> None:
         columns = self._place_columns()
@@ -453,12 +482,6 @@ class Index:
         self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> MatchSet:
         return MatchSet(offsets, rows, state.rows.priority, self._ids)
-
-
-def _without_place(id: str) -> InvalidSubscription:
-    return InvalidSubscription(
-        f"subscription {quoted(id)} has no location to move; update() it with location and radius_m"
-    )
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:

@@ -24,6 +24,8 @@ from tamis.values.shapes import EARTH_RADIUS_M
 Array = npt.NDArray[Any]
 Terms = list[tuple[int, float, float]]  # column, low, high
 
+WIDE_M = 50_000.0  # a wider area excludes little: whoever has one is found by what else is asked
+
 _SMALLEST = 64
 
 
@@ -170,6 +172,11 @@ class NewMover(NamedTuple):
     slots: list[tuple[Terms, Slot]]
     form: Form
     place: tuple[float, float]
+
+
+def is_mover(subscription: Subscription) -> bool:
+    """Whether a subscription is found by its place: it has one, and its area is not wide."""
+    return subscription.radius_m is not None and subscription.radius_m <= WIDE_M
 
 
 def mover_of(subscription: Subscription, slots: list[tuple[Terms, Slot]]) -> NewMover:

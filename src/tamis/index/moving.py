@@ -202,16 +202,14 @@ class Moving:
             self._n_live -= 1
         return bool(moved)
 
-    def move_many(self, rows: Array, lon: Array, lat: Array, version: int) -> int:
-        """``move`` for different rows; the number of the first without a place, or -1."""
+    def move_many(self, rows: Array, lon: Array, lat: Array, version: int) -> bool:
+        """``move`` for different rows; False, and nothing done, if one of them has no place."""
         where, n_all = self._located(), len(self._table)
         at = self._new_entries(len(rows))
-        failed = int(
-            move_rows(self.view.handle, where, n_all, self._live, at, rows, lon, lat, version)
-        )
+        failed = move_rows(self.view.handle, where, n_all, self._live, at, rows, lon, lat, version)
         if failed >= 0:
             self._n_live -= len(rows)
-        return failed
+        return bool(failed < 0)
 
     def remove(self, row: int, version: int) -> None:
         """Let a row have no place any more, if it has one."""
