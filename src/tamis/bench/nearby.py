@@ -9,10 +9,10 @@ at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.bench.reproduce.places import ATTRIBUTES, N_AREAS, trading_areas
 from tamis.bench.workloads import N_EVENTS, SEED, Floats, make_w4
@@ -95,6 +95,6 @@ def on_globe(points: Floats) -> Floats:
     return np.stack([WEST + np.clip(points[:, 0], 0, 1) * CITY_KM / width, lat], axis=1)
 
 
-def step(places: Floats, who: Sequence[int], random: np.random.Generator) -> Floats:
+def step(places: Floats, who: npt.NDArray[np.int64], random: np.random.Generator) -> Floats:
     """Where some go next: some ten to a hundred metres from where they are."""
     return places[who] + random.normal(0, _STEP_KM / KM_PER_DEGREE, (len(who), 2))
