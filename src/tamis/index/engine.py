@@ -94,7 +94,7 @@ class Engine:
         self.lock = threading.RLock()
         self.moving: Moving | None = None
         if moving is not None:
-            self.moving = Moving(moving[1], self.lock, self._show, moving[0])
+            self.moving = Moving(moving[1], self.lock, moving[0])
         # Every row there is was brought by now, or it would be hidden until the next change.
         version = 1 + self._rows.newest_version
         self.state = self._state(version, (tuple(blocks),) if blocks else ())
@@ -120,7 +120,7 @@ class Engine:
         version = self.state.version + 1
         row = self._rows.append(priority, version)
         if self.moving is None:
-            self.moving = Moving(columns, self.lock, self._show)
+            self.moving = Moving(columns, self.lock)
         self.moving.add(row, mover, version)
         return row
 
@@ -167,7 +167,7 @@ class Engine:
         old = self.state
         view = None
         if self.moving is not None:
-            self.moving.tidy()
+            self.moving.tidy(self._show)
             view = self.moving.view
         if self._head.is_full:
             sealed = self._seal(len(_waiting(old.segments)))
@@ -187,7 +187,7 @@ class Engine:
         """``publish`` where only places were written."""
         moving, old = self.moving, self.state
         assert moving is not None
-        moving.tidy()
+        moving.tidy(self._show)
         self.state = State(old[0] + 1, *old[1:-1], moving.view)
         moving.wait_if_behind()
 

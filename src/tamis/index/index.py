@@ -70,7 +70,7 @@ class Index:
         self._key_of_leader: dict[int, Hashable] = {}
         self._n_living = 0
         self._observer = Observer()
-        self._asking = Asking(self._saved, self._observer)
+        self._asking = Asking(self._observer)
 
     # -- saving subscriptions
 
@@ -201,7 +201,7 @@ class Index:
         batch = cache(lambda: attributes_of_batch(events))
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
-            asker = self._asking.about(lambda: batch()[e])
+            asker = self._asking.about(lambda: batch()[e], self._saved)
             return self._engine.match(state, Encoded(matrix[e]), asker)
 
         if len(matrix) < MIN_BATCH:
@@ -443,7 +443,7 @@ class Index:
             vector = self._columns.encode_plain(event)
             if vector is not None:
                 self._observer.notice(vector)
-                asker = self._asking.about(lambda: attributes_of(event))
+                asker = self._asking.about(lambda: attributes_of(event), self._saved)
                 return self._engine.match_plain(state, vector, asker)
         return self._engine.match(state, *self._encode(event))
 
@@ -454,7 +454,7 @@ class Index:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
         self._observer.notice(encoded.vector)
-        return encoded, self._asking.about(lambda: attributes)
+        return encoded, self._asking.about(lambda: attributes, self._saved)
 
     def _matrix(self, events: Any) -> Matrix | None:
         """A batch as numbers, if all its events are plain."""

@@ -153,17 +153,11 @@ _scratch = threading.local()
 class Moving:
     """The movers of an index; all but ``view`` is for writers, under the index's lock.
 
-    ``columns``: those of the event's longitude and latitude. ``show`` lets readers see a view.
+    ``columns``: those of the event's longitude and latitude.
     """
 
-    def __init__(
-        self,
-        columns: Columns,
-        lock: Any,
-        show: Callable[[MovingView], None],
-        held: MovingParts | None = None,
-    ) -> None:
-        self._columns, self._show = columns, show
+    def __init__(self, columns: Columns, lock: Any, held: MovingParts | None = None) -> None:
+        self._columns = columns
         self._table = MoverTable(None if held is None else held.movers)
         self._base = new_base() if held is None else held.base
         self._deltas = [_NO_DELTA, _NO_DELTA]
@@ -252,15 +246,20 @@ class Moving:
 
     # -- merging
 
-    def tidy(self) -> None:
-        """Start to merge a delta that is full; to be called before a change is published."""
+    def tidy(self, show: Callable[[MovingView], None]) -> None:
+        """Start to merge a delta that is full; to be called before a change is published.
+
+        ``show`` lets readers see the view that comes of it.
+        """
         if self._n_live < self._limit() or self._merging is not None:
             return
         if not self._n_frozen:
             self._live, self._n_frozen, self._n_live = 3 - self._live, self._n_live, 0
             self._deltas[self._live - 1] = _NO_DELTA
             self.view = self._new_view()
-        self._merging = threading.Thread(target=self._merge, name="tamis-moving", daemon=True)
+        self._merging = threading.Thread(
+            target=self._merge, args=(show,), name="tamis-moving", daemon=True
+        )
         self._merging.start()
 
     def wait_if_behind(self) -> None:
@@ -273,7 +272,7 @@ class Moving:
         while (thread := self._merging) is not None:
             thread.join()
 
-    def _merge(self) -> None:
+    def _merge(self, show: Callable[[MovingView], None]) -> None:
         try:
             frozen = self._deltas[2 - self._live]
             base, number = merge(self._base, frozen, self._n_frozen, self._table.arrays)
@@ -282,7 +281,7 @@ class Moving:
                 self._base, self._n_frozen = base, 0
                 self._deltas[2 - self._live] = _NO_DELTA
                 self.view = self._new_view()
-                self._show(self.view)
+                show(self.view)
         finally:  # if it failed, the next change tries again
             with self._lock:
                 self._merging = None
