@@ -47,7 +47,7 @@ Columns = tuple[int, int]
 
 MIN_DELTA = 2048  # entries from which on a delta is merged, or ...
 DELTA_SHARE = 1 / 16  # ... this part of the movers, if that is more, but ...
-MAX_DELTA = 65_536  # ... no more than so many
+MAX_DELTA = 32_768  # ... no more than so many: a longer one is slow to look through
 MAX_WAITING = 4  # deltas' worth of entries; a writer that is faster than the merging waits
 
 _NO_DELTA = new_delta(0, 0)
@@ -69,7 +69,7 @@ class MovingView:
         self.arrays, self.base, self.deltas = table.arrays, base, deltas
         self.handle = handle_of(table.levels, columns, self.arrays, base, deltas)
         self.n_movers = len(self.arrays.card) // CARD
-        self.n_entries = len(base.entries.death) + sum(len(delta.key) for delta in deltas)
+        self.n_entries = len(base.entries.death) + sum(len(delta.birth) for delta in deltas)
 
     def match_plain(
         self, vector: Vector, version: int, ask: Ask, rows: RowNumbers, n_rows: int
@@ -294,8 +294,8 @@ class Moving:
         """The number of the first of n new entries of the delta that grows."""
         first, delta = self._n_live, self._deltas[self._live - 1]
         self._n_live += n
-        if self._n_live > len(delta.key):
-            n_entries = max(self._n_live, 2 * len(delta.key), self._limit() + MIN_DELTA)
+        if self._n_live > len(delta.birth):
+            n_entries = max(self._n_live, 2 * len(delta.birth), self._limit() + MIN_DELTA)
             n_lists = len(delta.head) or 1 << self._limit().bit_length()
             larger = new_delta(n_entries, n_lists)
             larger.head[: len(delta.head)] = delta.head

@@ -45,6 +45,7 @@ KEEN, REST = 1, 2  # how many hints an entry has for a first look, and for a sec
 NO_COLUMN = 65_535  # hints know the columns below it
 NO_VALUE = 65_535  # the code of NaN, above all others
 MAX_SPANS = 16  # of a level: five or six bands, of two runs of cells each
+LINK = 2  # a cell and the next entry, which are needed together
 BOX = 4  # west, east, south, north
 
 NEVER = np.int64(2**62)  # the end of an entry that has none
@@ -88,8 +89,7 @@ class Delta(NamedTuple):
     """Entries in lists, each by the hash of a cell, the newest first."""
 
     head: Array  # i4[H], one more than the first entry, or 0; H is a power of two
-    follower: Array  # i4[N], the same of the next
-    key: Array  # i8[N]
+    link: Array  # i8[N x LINK], the cell, and one more than the next entry, or 0
     birth: Array  # i8[N], the version from which on it is there
     entries: Entries
 
@@ -126,8 +126,8 @@ def open_work(w):
 # number of lists less one of each delta, which is -1 where there is none, follows N_CELLS.
 LEVELS, LON_COLUMN, LAT_COLUMN, N_MOVERS, N_CELLS = range(5)
 # Where the addresses of movers, base, and of its entries begin. Of a delta, of which there are
-# four arrays and the entries, the latter stand DELTA_ARRAYS further on, or twice that.
-_CARD, _BASE, _ENTRIES, DELTA_ARRAYS = 7, 18, 21, 11
+# three arrays and the entries, the latter stand DELTA_ARRAYS further on, or twice that.
+_CARD, _BASE, _ENTRIES, DELTA_ARRAYS = 7, 18, 21, 10
 _DEATH = _ENTRIES + 3
 
 
@@ -174,7 +174,7 @@ def open_delta(h, part):
     """A delta behind a handle, as pointers."""
     k = _ENTRIES + DELTA_ARRAYS * part
     entries = _open_entries(h, k)
-    return Delta(i4_at(h[k - 4]), i4_at(h[k - 3]), i8_at(h[k - 2]), i8_at(h[k - 1]), entries)
+    return Delta(i4_at(h[k - 3]), i8_at(h[k - 2]), i8_at(h[k - 1]), entries)
 
 
 @kernel
@@ -265,12 +265,12 @@ def put(h, where, part, at, mover, lon, lat, version):
     for k in range(REST):
         _write_hint(movers, mover, 1 + k, entries.rest, (at * REST + k) * HINT)
     key = key_at(level, lon, lat, COARSE)
-    delta.key[at], delta.birth[at] = key, version
+    delta.birth[at] = version
     if where[mover] >= 0:
         kill(h, where[mover], version)
     where[mover] = (np.int64(at) << PART_BITS) | part
     bucket = bucket_of(key, h[N_CELLS + part])
-    delta.follower[at] = delta.head[bucket]
+    delta.link[at * LINK], delta.link[at * LINK + 1] = key, delta.head[bucket]
     store_release(delta.head, bucket, np.int32(at + 1))
 
 

@@ -20,6 +20,7 @@ from tamis.kernels.moving import (
     IS_JUDGED,
     IS_SQUARE,
     LAT_COLUMN,
+    LINK,
     LON_COLUMN,
     N_CELLS,
     N_MOVERS,
@@ -284,4 +285,4 @@ def list_in_hull(h, w, low, high, version):
                 if is_there and _meets(h, delta.entries, at, low, high):
                     work.asked[0] += 1
                     work.asked[work.asked[0]] = (at << PART_BITS) | part
-                at = np.int64(delta.follower[at]) - 1
+                at = delta.link[at * LINK + 1] - 1

@@ -12,6 +12,7 @@ from tamis.kernels.moving import (
     HINT,
     KEEN,
     LEVEL,
+    LINK,
     NEVER,
     PART_BITS,
     REST,
@@ -36,8 +37,7 @@ def new_delta(n: int, n_lists: int) -> Delta:
     """A delta with room for n entries in so many lists, a power of two or 0."""
     return Delta(
         np.zeros(n_lists, np.int32),
-        np.zeros(n, np.int32),
-        np.zeros(n, np.int64),
+        np.zeros(n * LINK, np.int64),
         np.zeros(n, np.int64),
         new_entries(n),
     )

@@ -10,6 +10,7 @@ from tamis.kernels.moving import (
     FENCE,
     HINT,
     LEVELS,
+    LINK,
     N_CELLS,
     PART_BITS,
     bucket_of,
@@ -84,14 +85,14 @@ def _follow(h, part, key, version, work, n_found):
     i = np.int64(load_acquire(delta.head, bucket_of(key, h[N_CELLS + part]))) - 1
     while i >= 0:
         if (
-            delta.key[i] == key
+            delta.link[i * LINK] == key
+            and hint_holds(delta.entries.keen, i * HINT, work.rough)
             and delta.birth[i] <= version
             and delta.entries.death[i] > version
-            and hint_holds(delta.entries.keen, i * HINT, work.rough)
         ):
             work.code[n_found] = (i << PART_BITS) | part
             n_found += 1
-        i = np.int64(delta.follower[i]) - 1
+        i = delta.link[i * LINK + 1] - 1
     return n_found
 
 
