@@ -37,6 +37,8 @@ test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
 test-plain: $(STAMP) ## some tests of the index, the algorithms and the store with the compiler off
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/contract/test_index.py \
 		tests/contract/test_index_values.py -W "ignore:overflow encountered:RuntimeWarning"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/unit/test_moving.py \
+		-W "ignore:overflow encountered:RuntimeWarning"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/contract/test_matchers.py \
 		-k "open_and_closed or used_again or texts or at_once or find_what_match_finds" \
 		-W "ignore:overflow encountered:RuntimeWarning"

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from tamis.bench.mixed import ATTRIBUTES, generate_events, generate_subscriptions
+from tamis.bench.moves import Movers
+from tamis.bench.nearby import make_nearby
 from tamis.bench.workloads import FULL_SIZES, LEVELS, UnknownWorkload, make, make_w1, make_w2
 from tamis.language import Filter
 from tamis.language.tree import Near, Not, Or, Within
+from tamis.values import Point, distance_m
 
 SCALE = 0.01
 
@@ -131,3 +134,26 @@ def test_w5_events_have_every_attribute_and_several_tags() -> None:
     assert max(len(event.get("tags", ())) for event in events) > 2
     marks = [event["mark"] for event in events if "mark" in event]
     assert marks.count("LADA") > 2 * marks.count("HYUNDAI")  # Zipf: the first, the third
+
+
+def test_near_me_is_a_city_of_subscriptions_with_places() -> None:
+    nearby, again = make_nearby(500, n_events=20), make_nearby(500, n_events=20)
+    assert np.array_equal(nearby.places, again.places)
+    assert np.array_equal(nearby.values, again.values, equal_nan=True)
+    saved = nearby.subscriptions()
+    assert {one.area for one in saved} == {"circle", "square"}
+    assert all(one.radius_m is not None and 250 <= one.radius_m <= 1000 for one in saved)
+    assert ((~np.isnan(nearby.low)).sum(axis=1) == 4).all()
+    corner, other = (Point(*nearby.places[:, :2].min(axis=0)), Point(*nearby.places.max(axis=0)))
+    assert distance_m(corner, other) < 150_000
+    assert {len(event) for event in nearby.events()} <= set(range(14, 20))
+
+
+def test_movers_are_checked_against_the_oracle() -> None:
+    movers = Movers(make_nearby(300, n_events=10))
+    for one in movers.next_moves(100):
+        movers.move(one)
+    movers.check()
+    id, place = movers.next_moves(1)[0]
+    movers.move((id, place))
+    assert movers.index[id].location == Point(*place)

@@ -159,3 +159,17 @@ def test_it_is_immutable() -> None:
     one = Subscription("s", "TRUE", delivery=settings)
     settings["to"] = "y"
     assert one.delivery == {"to": "x"}
+
+
+def test_a_square_around_a_place() -> None:
+    one = Subscription("s", "x < 1", location=(10, 20), radius_m=500, area="square")
+    assert one.to_json()["area"] == "square"
+    assert Subscription.from_json(one.to_json()) == one
+    assert "area" not in Subscription("s", "x < 1", location=(10, 20), radius_m=500).to_json()
+    assert one.at((1, 2)) == Subscription(
+        "s", "x < 1", location=(1, 2), radius_m=500, area="square"
+    )
+    with pytest.raises(InvalidSubscription, match="area 'star' is none of circle, square"):
+        Subscription("s", "x < 1", location=(10, 20), radius_m=500, area="star")
+    with pytest.raises(InvalidSubscription, match="a square around no place"):
+        Subscription("s", "x < 1", area="square")

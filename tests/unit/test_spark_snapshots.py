@@ -24,7 +24,7 @@ from tamis.spark.follower import Follower
 from tamis.spark.match_log import MatchLog
 from tamis.spark.pins import Pin, Pins
 from tamis.spark.snapshots import SnapshotStore, token_of
-from tamis.spark.subscriptions import load
+from tamis.spark.subscriptions import load, subscription_of
 from tamis.spark.versions import Version, open_version
 
 NOON = np.datetime64("2026-01-01T12:00:00.000001", "us")
@@ -342,3 +342,13 @@ def test_an_index_is_a_version_of_one_token(tmp_path: Path) -> None:
         assert matched(version, {"x": 1}) == [
             ("s1", 3, "zoe", '{"schedule":"every hour"}'), ("s2", 5, "bob", ""), ("s3", 5, "", ""),
         ]  # fmt: skip
+
+
+def test_a_row_may_have_a_square_around_a_place() -> None:
+    row = {
+        "id": "s", "filter": "TRUE", "priority": None, "location": {"lon": 1.0, "lat": 2.0},
+        "radius_m": 500.0, "area": "square",
+    }  # fmt: skip
+    wanted = Subscription("s", "TRUE", location=(1, 2), radius_m=500, area="square")
+    assert subscription_of(row) == wanted
+    assert subscription_of({**row, "area": None}).area == "circle"

@@ -43,6 +43,8 @@ def match_matrix(
             leaders.append(led)
     if any(len(one.rows) for one in leaders):
         gathered.append(_settle_leaders(state, leaders, len(matrix)))
+    if state.moving is not None:
+        gathered.append(_Gathered(*state.moving.match_many(matrix, state.version, is_open)))
     opened = np.nonzero(is_open)[0]
     if len(opened):
         gathered = [_without(one, is_open) for one in gathered]

@@ -61,6 +61,7 @@ class _Lanes:
     columns: list[int] = field(default_factory=lambda: [-1] * PREFIX)
     has_numbers_only: bool = False
     has_texts_only: bool = False
+    has_points_only: bool = False
     n_kinds: int = 0  # lanes that one value cannot fill all by itself
     codes: Texts = field(default_factory=Texts)
     prefixes: dict[int, tuple[int, Texts]] = field(default_factory=dict)
@@ -70,6 +71,7 @@ class _Lanes:
         used = {lane for lane, column in enumerate(self.columns) if column >= 0}
         self.has_numbers_only = used == {NUMBER} and not self.prefixes
         self.has_texts_only = used == {TEXT} and not self.prefixes
+        self.has_points_only = used == {LON, LAT} and not self.prefixes
         self.n_kinds = len(used - {PRESENT, LAT}) + len(self.prefixes)
 
 
@@ -196,7 +198,7 @@ class Columns:
     # -- what events hold
 
     def encode_plain(self, raw: Mapping[str, Any]) -> Vector | None:
-        """A mapping of single numbers, texts and booleans, unchecked; None if it holds more.
+        """A mapping of single numbers, texts and points, unchecked; None if it holds more.
 
         The quick way for what events mostly are; what it does not know it leaves to ``encode``,
         which checks everything.
@@ -226,18 +228,22 @@ class Columns:
         made = [_NAN] * len(self.names)
         for name, value in raw.items():
             kind = type(value)
-            if not (kind is float or (kind is int and -_EXACT <= value <= _EXACT)) and (
-                kind is not str or not value.isascii()
+            if (
+                not (kind is float or (kind is int and -_EXACT <= value <= _EXACT))
+                and (kind is not str or not value.isascii())
+                and kind is not Point
             ):
                 return None
             lanes = self._lanes.get(name)
             if lanes is None:
                 if type(name) is not str or not name.isidentifier() or not name.isascii():
                     return None
-            elif kind is not str and lanes.has_numbers_only:
+            elif lanes.has_numbers_only and (kind is float or kind is int):
                 made[lanes.columns[NUMBER]] = value
-            elif kind is str and lanes.has_texts_only:
+            elif lanes.has_texts_only and kind is str:
                 made[lanes.columns[TEXT]] = lanes.codes.number_of(value)
+            elif lanes.has_points_only and kind is Point:
+                made[lanes.columns[LON]], made[lanes.columns[LAT]] = value.lon, value.lat
             else:
                 return None
         return np.array(made, np.float64)

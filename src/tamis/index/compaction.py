@@ -11,6 +11,7 @@ from tamis.index.archive import Archive
 from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
 from tamis.index.columns import Columns
+from tamis.index.moving import Moving, MovingParts
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable
 from tamis.index.texts import Stored, Texts
@@ -24,9 +25,10 @@ class Parts(NamedTuple):
     blocks: Sequence[Block]
     ids: Texts
     archive: Archive
+    moving: MovingParts | None = None
 
 
-def compact(parts: Parts, table: SlotTable) -> Parts:
+def compact(parts: Parts, table: SlotTable, moving: Moving | None) -> Parts:
     """The parts of an index of the living rows; ``table`` holds all its slots."""
     old = parts.rows.table
     n_rows = parts.rows.n_rows
@@ -43,4 +45,7 @@ def compact(parts: Parts, table: SlotTable) -> Parts:
     rows.describe(kept)
     ids = Texts(Stored.of(parts.ids.texts_of(living)))
     archive = parts.archive.stored(living)
-    return Parts(parts.columns, rows, build_blocks(kept), ids, archive)
+    new_row = np.full(n_rows, -1, np.int32)
+    new_row[living] = np.arange(len(living))
+    movers = None if moving is None else moving.compacted(new_row)
+    return Parts(parts.columns, rows, build_blocks(kept), ids, archive, movers)

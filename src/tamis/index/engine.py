@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +21,10 @@ from tamis.index.building import build_blocks
 from tamis.index.columns import Encoded, Vector
 from tamis.index.express import Expresses
 from tamis.index.head import HEAD_SLOTS, Head, HeadView, SealedHead
+from tamis.index.movers import NewMover
+from tamis.index.moving import Moving, MovingParts, MovingView
 from tamis.index.ranges import Box
+from tamis.index.revision import Ask
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable, concatenate
 from tamis.index.slots import Slot
@@ -57,6 +60,7 @@ class State(NamedTuple):
     n_rows: int
     has_one_priority: bool
     head: HeadView
+    moving: MovingView | None = None  # who has a place
 
     @property
     def parts(self) -> tuple[Block, ...]:
@@ -76,13 +80,21 @@ class _Scratch:
 class Engine:
     """Slots and rows; knows nothing of filters or ids."""
 
-    def __init__(self, rows: Rows | None = None, blocks: Sequence[Block] = ()) -> None:
+    def __init__(
+        self,
+        rows: Rows | None = None,
+        blocks: Sequence[Block] = (),
+        moving: tuple[MovingParts, tuple[int, int]] | None = None,
+    ) -> None:
         self._rows = rows or Rows()
         self._head = Head()
         self._own = threading.local()
         self.expresses = Expresses()
         self._merging: threading.Thread | None = None
         self.lock = threading.RLock()
+        self.moving: Moving | None = None
+        if moving is not None:
+            self.moving = Moving(moving[1], self.lock, moving[0])
         # Every row there is was brought by now, or it would be hidden until the next change.
         version = 1 + self._rows.newest_version
         self.state = self._state(version, (tuple(blocks),) if blocks else ())
@@ -103,6 +115,15 @@ class Engine:
             self._rows.mark_many_slots(row)
         return row
 
+    def add_mover(self, mover: NewMover, columns: tuple[int, int], priority: int) -> int:
+        """A new row with a place; ``columns``: those of the event's longitude and latitude."""
+        version = self.state.version + 1
+        row = self._rows.append(priority, version)
+        if self.moving is None:
+            self.moving = Moving(columns, self.lock)
+        self.moving.add(row, mover, version)
+        return row
+
     def can_lead(self, leader: int, priority: int) -> bool:
         """Whether a row of that priority may share the slots of another.
 
@@ -118,7 +139,10 @@ class Engine:
 
     def bury(self, row: int) -> int:
         """Let a row die; return its leader."""
-        return self._rows.bury(row, self.state.version + 1)
+        version = self.state.version + 1
+        if self.moving is not None:
+            self.moving.remove(row, version)
+        return self._rows.bury(row, version)
 
     def is_alive(self, row: int) -> bool:
         """Whether a row has not died."""
@@ -129,6 +153,11 @@ class Engine:
         return self._rows.chain_is_dead(leader)
 
     @property
+    def next_version(self) -> int:
+        """The version that what is written now will be seen from."""
+        return self.state.version + 1
+
+    @property
     def rows(self) -> Rows:
         """The rows as writers see them."""
         return self._rows
@@ -136,6 +165,10 @@ class Engine:
     def publish(self) -> None:
         """Let readers see all that was written."""
         old = self.state
+        view = None
+        if self.moving is not None:
+            self.moving.tidy(self._show)
+            view = self.moving.view
         if self._head.is_full:
             sealed = self._seal(len(_waiting(old.segments)))
             self.state = self._state(old.version + 1, (*old.segments, sealed))
@@ -145,8 +178,22 @@ class Engine:
         n_slots = old.n_slots + head.n_slots - old.head.n_slots
         self.state = State(
             old.version + 1, old.segments, old.blocks, n_slots,
-            rows.table, rows.n_rows, rows.only_priority != -1, head,
+            rows.table, rows.n_rows, rows.only_priority != -1, head, view,
         )  # fmt: skip
+        if self.moving is not None:
+            self.moving.wait_if_behind()
+
+    def publish_moves(self) -> None:
+        """``publish`` where only places were written."""
+        moving, old = self.moving, self.state
+        assert moving is not None
+        moving.tidy(self._show)
+        self.state = State(old[0] + 1, *old[1:-1], moving.view)
+        moving.wait_if_behind()
+
+    def _show(self, view: MovingView) -> None:
+        """Let readers see the same places in other arrays."""
+        self.state = self.state._replace(moving=view)
 
     def _seal(self, n_waiting: int) -> Segment:
         """The head as a segment, built in the background if it is small; a new head."""
@@ -162,6 +209,7 @@ class Engine:
         return State(
             version, segments, blocks, n_slots,
             rows.table, rows.n_rows, rows.only_priority != -1, head,
+            None if self.moving is None else self.moving.view,
         )  # fmt: skip
 
     def dump(self) -> tuple[Rows, SlotTable | None]:
@@ -208,6 +256,8 @@ class Engine:
         """Return when no merge is under way."""
         while (thread := self._merging) is not None:
             thread.join()
+        if self.moving is not None:
+            self.moving.wait_for_merging()
 
     def _living(self, table: SlotTable) -> SlotTable:
         """The slots that somebody still has."""
@@ -215,11 +265,11 @@ class Engine:
 
     # -- reading
 
-    def match(self, state: State, event: Encoded, ask: Callable[[int], bool]) -> RowNumbers:
+    def match(self, state: State, event: Encoded, ask: Ask) -> RowNumbers:
         """The rows an event satisfies, highest priority first.
 
-        ``ask`` tells of a leader whether its filter accepts the event. The result is a view of
-        a buffer that the next call of this thread overwrites.
+        ``ask`` tells of a leader whether its filter accepts the event, of one that moves when it
+        is at a place. The result is a view of a buffer that this thread's next call overwrites.
         """
         if event.is_plain:
             return self.match_plain(state, event.vector, ask)
@@ -231,9 +281,12 @@ class Engine:
         else:
             self._gather_choices(state, event.choices, scratch)
             asked = self._settle(state, found)
-        return self._in_order(state, scratch, _ask_all(asked, ask, state, found))
+        n_rows = _ask_all(asked, ask, state, found)
+        if state.moving is not None:
+            n_rows = state.moving.match(event, state.version, ask, found.rows, n_rows)
+        return self._in_order(state, scratch, n_rows)
 
-    def match_plain(self, state: State, vector: Vector, ask: Callable[[int], bool]) -> RowNumbers:
+    def match_plain(self, state: State, vector: Vector, ask: Ask) -> RowNumbers:
         """``match`` for an event of which the vector says all."""
         scratch = self._scratch(state)
         slots, found, flagged = scratch.slots, scratch.found, state.rows.flagged
@@ -256,11 +309,11 @@ class Engine:
         if not is_settled:
             found.counts[0] = n_rows
             n_rows = _ask_all(self._settle(state, found), ask, state, found)
+        if state.moving is not None:
+            n_rows = state.moving.match_plain(vector, state.version, ask, rows, n_rows)
         return self._in_order(state, scratch, n_rows)
 
-    def match_by_level(
-        self, state: State, event: Encoded, ask: Callable[[int], bool]
-    ) -> Iterator[RowNumbers]:
+    def match_by_level(self, state: State, event: Encoded, ask: Ask) -> Iterator[RowNumbers]:
         """The rows an event satisfies, as they are determined: those of a level at a time."""
         level = -1
         if not state.has_one_priority:
@@ -335,7 +388,7 @@ class Engine:
         return held
 
 
-def _ask_all(leaders: RowNumbers, ask: Callable[[int], bool], state: State, found: Found) -> int:
+def _ask_all(leaders: RowNumbers, ask: Ask, state: State, found: Found) -> int:
     """Add the chains of the leaders whose filters accept the event; return how many rows."""
     for leader in leaders.tolist():
         if ask(leader):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,19 @@ import pyarrow as pa
 from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription, quoted
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
+from tamis.index.asking import Asking
 from tamis.index.batch import match_matrix
 from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
-from tamis.index.columns import NUMBER, Columns, Encoded
+from tamis.index.columns import LAT, LON, NUMBER, Columns, Encoded
 from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine, State
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
+from tamis.index.movers import is_mover, mover_of, slots_of_box, slots_of_mover
+from tamis.index.places import check_place, check_places
 from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
-from tamis.index.revision import Check, check_of
+from tamis.index.revision import Ask
 from tamis.index.rows import Rows
 from tamis.index.sharing import sharing_key
 from tamis.index.slots import Slot, slots_of
@@ -31,6 +34,7 @@ from tamis.index.statistics import Observer, describe
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.model import Schema, Subscription, attributes_of_batch
+from tamis.model.event import LOCATION
 from tamis.model.subscription import subscriptions_from_arrow
 from tamis.values import Attributes, HasAttributes, attributes_of
 
@@ -64,9 +68,9 @@ class Index:
         self._archive = Archive()
         self._leader_of_key: dict[Hashable, int] = {}
         self._key_of_leader: dict[int, Hashable] = {}
-        self._check_of_leader: dict[int, Check] = {}
         self._n_living = 0
         self._observer = Observer()
+        self._asking = Asking(self._observer)
 
     # -- saving subscriptions
 
@@ -104,6 +108,52 @@ class Index:
         with self._engine.lock:
             self._bury(self._living_row(id))
             self._engine.publish()
+
+    def move(self, id: str, lon: float, lat: float) -> None:
+        """Let a subscription with a location be at another place; all else stays as it is.
+
+        >>> from tamis.values import Point
+        >>> index = Index()
+        >>> index.add(Subscription("me", "price < 10", location=(4.9, 52.4), radius_m=500))
+        >>> index.move("me", 13.4, 52.5)
+        >>> index.match({"price": 5, "location": Point(13.401, 52.5)}), index["me"].location
+        (['me'], Point(lon=13.4, lat=52.5))
+        """
+        place = check_place(lon, lat)
+        engine = self._engine
+        with engine.lock:
+            row = self._living_row(id)
+            if engine.moving is not None and engine.moving.move(row, place, engine.next_version):
+                engine.publish_moves()
+            else:
+                self._replace({row: self._wide(row).at(place)})
+
+    def move_many(self, ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike) -> None:
+        """``move`` for different ids, with arrays of places. All or nothing, and seen at once."""
+        names = list(ids)
+        lons, lats = check_places(names, lon, lat)
+        engine = self._engine
+        with engine.lock:
+            rows = np.array([self._living_row(id) for id in names], np.int32)
+            if not len(rows):
+                return
+            if len(set(names)) < len(names):
+                raise InvalidSubscription("an id is given twice; a subscription is at one place")
+            moving, version = engine.moving, engine.next_version
+            if moving is not None and moving.move_many(rows, lons, lats, version):
+                engine.publish_moves()
+                return
+            all_places = np.stack([lons, lats], axis=1).tolist()
+            places = dict(zip(rows.tolist(), map(tuple, all_places), strict=True))
+            wide = {
+                row: self._wide(row).at(place)
+                for row, place in places.items()
+                if moving is None or moving.place_of(row) is None
+            }
+            for row in places.keys() - wide.keys():
+                assert moving is not None
+                moving.move(row, places[row], version)
+            self._replace(wide)
 
     def __getitem__(self, id: str) -> Subscription:
         return self._subscription(self._living_row(id))
@@ -150,7 +200,7 @@ class Index:
         batch = cache(lambda: attributes_of_batch(events))
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
-            asker = self._asker(lambda: batch()[e])
+            asker = self._asking.about(lambda: batch()[e], self._saved)
             return self._engine.match(state, Encoded(matrix[e]), asker)
 
         if len(matrix) < MIN_BATCH:
@@ -255,7 +305,9 @@ class Index:
         index = cls(schema)
         index._columns, index._ids, index._archive = parts.columns, parts.ids, parts.archive
         index._layouts = Layouts(parts.columns)
-        index._engine = Engine(parts.rows, parts.blocks)
+        held = parts.moving
+        moving = None if held is None else (held, index._place_columns())
+        index._engine = Engine(parts.rows, parts.blocks, moving)
         index._n_living = parts.rows.n_rows
         return index
 
@@ -265,7 +317,16 @@ class Index:
             rows, table = self._engine.dump()
             blocks = self._engine.state.blocks
             parts = Parts(self._columns, rows, blocks, self._ids, self._archive)
-            return parts if table is None else compact(parts, table)
+            moving = self._engine.moving
+            if table is not None:
+                return compact(parts, table, moving)
+            if moving is None:
+                return parts
+            return parts._replace(moving=moving.compacted(np.arange(rows.n_rows, dtype=np.int32)))
+
+    def _place_columns(self) -> tuple[int, int]:
+        """The columns of the event's longitude and latitude."""
+        return self._columns.column(LOCATION, LON), self._columns.column(LOCATION, LAT)
 
     def _check_new(self, id: str, others: Collection[str] = ()) -> None:
         if id in others or id in self:
@@ -280,9 +341,10 @@ class Index:
                 f"{type(subscription).__name__} is not a Subscription; make one: Subscription(id, "
                 "filter)"
             )
-        condition = subscription.condition
         if self.schema is not None:
-            self.schema.check_filter(condition)
+            self.schema.check_filter(subscription.condition)
+        # Who is found by a place has slots of the filter alone.
+        condition = subscription.filter if is_mover(subscription) else subscription.condition
         ranges = ranges_of(condition)
         if ranges is not None:
             return ranges
@@ -291,6 +353,41 @@ class Index:
         return normal_form(condition, is_single=self.schema.is_single)
 
     def _insert(self, subscription: Subscription, prepared: Prepared) -> None:
+        if is_mover(subscription):
+            self._insert_mover(subscription, prepared)
+        else:
+            self._insert_fixed(subscription, prepared)
+        self._ids.append(subscription.id)
+        self._archive.append(subscription)
+        self._n_living += 1
+
+    def _replace(self, subscriptions: Mapping[int, Subscription]) -> None:
+        """Put others with the same ids where some rows are."""
+        prepared = [self._prepare(one) for one in subscriptions.values()]
+        for (row, one), ready in zip(subscriptions.items(), prepared, strict=True):
+            self._bury(row)
+            self._insert(one, ready)
+        self._engine.publish()
+
+    def _wide(self, row: int) -> Subscription:
+        """The subscription of a row that has a location, but is not found by it."""
+        saved = self._saved(row)
+        if saved.location is None:
+            raise InvalidSubscription(
+                f"subscription {quoted(saved.id)} has no location to move; update() it with "
+                "location and radius_m"
+            )
+        return saved
+
+    def _insert_mover(self, subscription: Subscription, prepared: Prepared) -> None:
+        columns = self._place_columns()
+        if isinstance(prepared, Ranges):
+            slots = slots_of_box(self._layouts.box_of(prepared))
+        else:
+            slots = slots_of_mover(prepared, self._columns)
+        self._engine.add_mover(mover_of(subscription, slots), columns, subscription.priority)
+
+    def _insert_fixed(self, subscription: Subscription, prepared: Prepared) -> None:
         slots: Box | list[Slot]
         if isinstance(prepared, Ranges):
             slots = self._layouts.box_of(prepared)
@@ -306,9 +403,6 @@ class Index:
             row = self._engine.add(slots, subscription.priority)
             self._leader_of_key[key] = row
             self._key_of_leader[row] = key
-        self._ids.append(subscription.id)
-        self._archive.append(subscription)
-        self._n_living += 1
 
     def _bury(self, row: int) -> None:
         leader = self._engine.bury(row)
@@ -317,9 +411,18 @@ class Index:
             key = self._key_of_leader.pop(leader, None)
             if key is not None and self._leader_of_key.get(key) == leader:
                 del self._leader_of_key[key]
-            self._check_of_leader.pop(leader, None)
+            self._asking.forget(leader)
 
     def _subscription(self, row: int) -> Subscription:
+        """The subscription of a row, at the place where it is now."""
+        saved = self._saved(row)
+        if saved.location is None or self._engine.moving is None:
+            return saved
+        with self._engine.lock:
+            place = self._engine.moving.place_of(row)
+        return saved if place is None else saved.at(place)
+
+    def _saved(self, row: int) -> Subscription:
         if row >= self._archive.n_base:
             return self._archive.recent[row - self._archive.n_base]
         priority = int(self._engine.state.rows.priority[row])
@@ -339,20 +442,18 @@ class Index:
             vector = self._columns.encode_plain(event)
             if vector is not None:
                 self._observer.notice(vector)
-                asker = self._asker(lambda: attributes_of(event))
+                asker = self._asking.about(lambda: attributes_of(event), self._saved)
                 return self._engine.match_plain(state, vector, asker)
         return self._engine.match(state, *self._encode(event))
 
-    def _encode(
-        self, event: HasAttributes | Mapping[str, Any]
-    ) -> tuple[Encoded, Callable[[int], bool]]:
+    def _encode(self, event: HasAttributes | Mapping[str, Any]) -> tuple[Encoded, Ask]:
         """An event as numbers, and who answers for a leader whether its filter accepts it."""
         attributes = attributes_of(event)
         if self.schema is not None:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
         self._observer.notice(encoded.vector)
-        return encoded, self._asker(lambda: attributes)
+        return encoded, self._asking.about(lambda: attributes, self._saved)
 
     def _match_rows(self, state: State, batch: list[Attributes]) -> MatchSet:
         """A batch whose events are not all plain: those that are at once, the others by one."""
@@ -362,7 +463,8 @@ class Index:
         encoded = [self._columns.encode(attributes) for attributes in batch]
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
-            return self._engine.match(state, encoded[e], self._asker(lambda: batch[e]))
+            asker = self._asking.about(lambda: batch[e], self._saved)
+            return self._engine.match(state, encoded[e], asker)
 
         if len(batch) < MIN_BATCH:
             for one in encoded:
@@ -403,19 +505,6 @@ class Index:
         self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> MatchSet:
         return MatchSet(offsets, rows, state.rows.priority, self._ids)
-
-    def _asker(self, attributes: Callable[[], Attributes]) -> Callable[[int], bool]:
-        """Whether the filter of a leader accepts the event of these attributes."""
-
-        def ask(leader: int) -> bool:
-            self._observer.n_asked[leader] += 1
-            check = self._check_of_leader.get(leader)
-            if check is None:
-                check = check_of(self._subscription(leader).condition)
-                self._check_of_leader[leader] = check
-            return check(attributes())
-
-        return ask
 
 
 def _subscriptions_in(given: Iterable[Subscription] | pa.Table) -> Iterable[Subscription]:

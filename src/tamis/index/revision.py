@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from tamis.index.columns import micros_of
 from tamis.index.polygons import Inside
@@ -34,9 +34,17 @@ from tamis.language.tree import (
 from tamis.values import Attributes, Point, Range, Value, distance_m
 
 Check = Callable[[Attributes], bool]
+Place = tuple[float, float]  # longitude and latitude
 _ValueCheck = Callable[[Any], bool]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Ask(Protocol):
+    """Whether the filter of a row accepts the event; of one that moves, when it is there."""
+
+    def __call__(self, leader: int, there: Place | None = None) -> bool:
+        """Whether it accepts."""
 
 
 def check_of(node: Filter) -> Check:

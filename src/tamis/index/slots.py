@@ -118,7 +118,7 @@ def slots_of(conjunction: Conjunction, columns: Columns, n_conjunctions: int = 1
         if type(predicate) is In:
             most = MAX_LITERALS // (n_conjunctions * len(conjunction))
             return _expanded(conjunction, columns, most)
-    slot = _slot(conjunction, columns)
+    slot = slot_of(conjunction, columns)
     return () if slot is None else (slot,)
 
 
@@ -136,12 +136,13 @@ def _expanded(conjunction: Conjunction, columns: Columns, most: int) -> Iterator
                 continue
         choices.append([literal])
     for chosen in itertools.product(*choices):
-        slot = _slot(chosen, columns)
+        slot = slot_of(chosen, columns)
         if slot is not None:
             yield slot
 
 
-def _slot(literals: tuple[Literal, ...], columns: Columns) -> Slot | None:
+def slot_of(literals: tuple[Literal, ...], columns: Columns) -> Slot | None:
+    """The slot of a conjunction, every IN a test; None if nothing satisfies a range of it."""
     slot = Slot()
     for predicate, negated in literals:
         if negated:

@@ -21,14 +21,17 @@ from tamis.index.blocks import Block
 from tamis.index.building import block_of
 from tamis.index.columns import Columns
 from tamis.index.compaction import Parts
+from tamis.index.moving import MovingParts
 from tamis.index.rows import Chains, Rows
 from tamis.index.texts import Counted, Stored, Texts
 from tamis.kernels.emit import RowTable
+from tamis.kernels.moving import Base as Places
+from tamis.kernels.moving import Entries, Movers
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import Tests
 from tamis.model import Schema
 
-FORMAT = 3
+FORMAT = 4
 
 _MANIFEST = "manifest.json"
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -77,6 +80,9 @@ class _Writer:
             has_some = rows.chains is not None and rows.n_followers
             held = getattr(rows.chains, name) if has_some else np.zeros(0, np.int32)
             self._save(f"chains.{name}", held)
+        moving = _moving_arrays(parts.moving)
+        for name, array in moving.items():
+            self._save(name, array)
         manifest = {
             "format": FORMAT,
             "n_rows": rows.n_rows,
@@ -89,6 +95,7 @@ class _Writer:
             ],
             "blocks": [self._block(f"block.{i}", block) for i, block in enumerate(parts.blocks)],
             "archive": self._archive(parts),
+            "moving": list(moving),
             "arrays": self.arrays,
             "checksums": self.checksums,
         }
@@ -170,6 +177,17 @@ class _Reader:
             blocks,
             self._texts(manifest["ids"]),
             self._archive(manifest["archive"], blocks),
+            self._moving() if manifest["moving"] else None,
+        )
+
+    def _moving(self) -> MovingParts:
+        held = {name: self._load(name, "c") for name in self.manifest["moving"]}
+        tests = Tests(*(held[f"movers.tests.{part}"] for part in Tests._fields))
+        entries = Entries(*(held[f"places.entries.{part}"] for part in Entries._fields))
+        card, form, slots, terms = (held[f"movers.{part}"] for part in Movers._fields[:-1])
+        fence, key, first = (held[f"places.{part}"] for part in Places._fields[:-1])
+        return MovingParts(
+            Movers(card, form, slots, terms, tests), Places(fence, key, first, entries)
         )
 
     def _load(self, name: str, mode: str = "r") -> Array:
@@ -220,6 +238,24 @@ class _Reader:
             opened = self._load(f"{name}.opened")
             bases.append(BoxBase(tuple(one["attributes"]), bounds, opened))
         return Archive(bases, self._load("places") if held["has_places"] else None)
+
+
+def _moving_arrays(moving: MovingParts | None) -> dict[str, Array]:
+    """The arrays of the subscriptions that have a place, by what their files are called."""
+    if moving is None:
+        return {}
+    movers, base = moving
+    groups = {
+        "movers": (movers._fields[:-1], movers[:-1]),
+        "movers.tests": (Tests._fields, movers.tests),
+        "places": (base._fields[:-1], base[:-1]),
+        "places.entries": (Entries._fields, base.entries),
+    }
+    return {
+        f"{group}.{part}": array
+        for group, (parts, arrays) in groups.items()
+        for part, array in zip(parts, arrays, strict=True)
+    }
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tamis.index.archive import Archive
 from tamis.index.blocks import Array, Block
 from tamis.index.columns import Columns, Encoded, Vector
 from tamis.index.engine import Engine, State
+from tamis.index.revision import Place
 from tamis.index.texts import Texts
 from tamis.kernels.scan import Boxes
 
@@ -67,6 +68,7 @@ def describe(
         "blocks": sum(block.memory_bytes() for block in state.blocks),
         "head": sum(array.nbytes for array in state.head.bounds),
         "express": engine.expresses.memory_bytes(),
+        "moving": 0 if engine.moving is None else engine.moving.memory_bytes(),
         "rows": engine.rows.memory_bytes(),
         "ids": ids.memory_bytes(),
         "subscriptions": archive.memory_bytes(),
@@ -77,6 +79,7 @@ def describe(
         "n_dead": state.n_rows - n_living,
         "n_shared": engine.rows.n_followers,
         "shared_bytes": count_shared_bytes(engine, state),
+        "n_moving": 0 if engine.moving is None else engine.moving.n_movers,
         "n_slots": state.n_slots,
         "n_unbounded": count_unbounded(state),
         "n_head_slots": state.head.n_slots,
@@ -136,11 +139,14 @@ def broadest(
     events = observer.sample(len(columns))
     counts = np.zeros(state.n_rows, np.int64)
     for vector in events:
-        counts += np.bincount(
-            engine.match(state, Encoded(vector), lambda leader: False), minlength=state.n_rows
-        )
+        counts += np.bincount(engine.match(state, Encoded(vector), _nobody), minlength=state.n_rows)
     top: npt.NDArray[np.int64] = np.argsort(-counts, kind="stable")[:N_SHOWN]
     return len(events), [(int(row), int(counts[row])) for row in top if counts[row]]
+
+
+def _nobody(leader: int, there: Place | None = None) -> bool:
+    """No filter is asked."""
+    return False
 
 
 def _columns_of(block: Block) -> Array:

@@ -1,6 +1,8 @@
-"""Memory: prefetching, arrays by their address, arrays on a cache line."""
+"""Memory: prefetching, arrays by address or on a cache line, loads and stores in order."""
 
 from __future__ import annotations
+
+import ctypes
 
 import numpy as np
 from llvmlite import ir
@@ -50,6 +52,10 @@ prefetch_at = _prefetch_at if IS_COMPILED else _prefetch_nothing
 
 
 def _pointer_to(kind):
+    if not IS_COMPILED:
+        as_c = ctypes.POINTER(np.ctypeslib.as_ctypes_type(np.dtype(str(kind))))
+        return lambda address: ctypes.cast(int(address), as_c)
+
     @intrinsic
     def pointer(typingctx, address):
         def codegen(context, builder, signature, args):
@@ -65,8 +71,38 @@ f8_at, i8_at, u8_at = (
     _pointer_to(types.int64),
     _pointer_to(types.uint64),
 )
-u2_at = _pointer_to(types.uint16)
+u2_at, f4_at = _pointer_to(types.uint16), _pointer_to(types.float32)
 i4_at, u4_at, u1_at = _pointer_to(types.int32), _pointer_to(types.uint32), _pointer_to(types.uint8)
+
+
+@intrinsic
+def _load_acquire(typingctx, pointer, index):
+    def codegen(context, builder, signature, args):
+        return builder.load_atomic(builder.gep(args[0], [args[1]]), "acquire", 4)
+
+    return types.int32(pointer, types.int64), codegen
+
+
+@intrinsic
+def _store_release(typingctx, pointer, index, number):
+    def codegen(context, builder, signature, args):
+        builder.store_atomic(args[2], builder.gep(args[0], [args[1]]), "release", 4)
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64, types.int32), codegen
+
+
+def _load(pointer, index):
+    return pointer[index]
+
+
+def _store(pointer, index, number):
+    pointer[index] = number
+
+
+# Of pointers to i4: whoever loads what was stored so also sees all that was stored before it.
+load_acquire = _load_acquire if IS_COMPILED else _load
+store_release = _store_release if IS_COMPILED else _store
 
 
 def aligned_zeros(shape, dtype):

@@ -11,15 +11,20 @@ import pyarrow as pa
 
 from tamis.errors import InvalidSubscription, InvalidValue, TamisError, quoted
 from tamis.language import Filter, parse_filter, to_json
-from tamis.language.tree import Near, all_of
+from tamis.language.tree import InBox, Near, Predicate, all_of
 from tamis.model.event import LOCATION, place_of
 from tamis.model.event_arrow import objects_of
 from tamis.values import Point, load_json
+from tamis.values.shapes import box_around
 
 DEFAULT_PRIORITY = 5
 LOWEST_PRIORITY = 9
 
-_FIELDS = frozenset({"id", "filter", "priority", "owner", "delivery", "location", "radius_m"})
+CIRCLE, SQUARE = AREAS = ("circle", "square")
+
+_FIELDS = frozenset(
+    {"id", "filter", "priority", "owner", "delivery", "location", "radius_m", "area"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,8 @@ class Subscription:
     ((col('brand') == 'Huawei') & (col('price') < 3300))
 
     With ``location`` and ``radius_m`` it also asks that the event's location lies within that
-    distance; ``condition`` is the whole of what it asks.
+    distance, or with ``area="square"`` in the square around that circle; ``condition`` is the
+    whole of what it asks.
     """
 
     id: str
@@ -40,6 +46,7 @@ class Subscription:
     delivery: Mapping[str, Any] = field(default_factory=dict)
     location: Point | None = None
     radius_m: float | None = None
+    area: str = CIRCLE
 
     def __init__(
         self,
@@ -50,6 +57,7 @@ class Subscription:
         delivery: Mapping[str, Any] | None = None,
         location: Point | tuple[float, float] | None = None,
         radius_m: float | None = None,
+        area: str = CIRCLE,
     ) -> None:
         check_id(id)
         check_priority(priority, id)
@@ -59,19 +67,25 @@ class Subscription:
             )
         settings = _check_delivery(id, delivery) if delivery else {}
         place = _check_place(id, location, radius_m)
+        _check_area(id, area, place)
         for name, held in (
             ("id", id), ("filter", parse_filter(filter)), ("priority", priority),
             ("owner", owner), ("delivery", settings), ("location", place),
-            ("radius_m", None if radius_m is None else float(radius_m)),
+            ("radius_m", None if radius_m is None else float(radius_m)), ("area", area),
         ):  # fmt: skip
             object.__setattr__(self, name, held)
 
     @property
     def condition(self) -> Filter:
-        """The filter, and where a location is given also the distance from it."""
+        """The filter, and where a location is given also the area around it."""
         if self.location is None or self.radius_m is None:
             return self.filter
-        return all_of((self.filter, Near(LOCATION, self.location, self.radius_m)))
+        return all_of((self.filter, area_around(self.location, self.radius_m, self.area)))
+
+    def at(self, location: Point | tuple[float, float]) -> Subscription:
+        """The same subscription at another place; it must have one."""
+        held = {name: getattr(self, name) for name in _FIELDS}
+        return Subscription(**{**held, "location": location})
 
     @classmethod
     def from_json(cls, raw: str | bytes | Mapping[str, Any]) -> Subscription:
@@ -113,7 +127,16 @@ class Subscription:
         if self.location is not None:
             made["location"] = [self.location.lon, self.location.lat]
             made["radius_m"] = self.radius_m
+            if self.area != CIRCLE:
+                made["area"] = self.area
         return made
+
+
+def area_around(location: Point, radius_m: float, area: str) -> Predicate:
+    """What an area around a place asks of an event's location."""
+    if area == SQUARE:
+        return InBox(LOCATION, *box_around(location, radius_m))
+    return Near(LOCATION, location, radius_m)
 
 
 def subscriptions_from_arrow(table: pa.Table | pa.RecordBatch) -> Iterator[Subscription]:
@@ -164,6 +187,17 @@ def _check_place(id: str, location: Any, radius_m: Any) -> Point | None:
     except TamisError as error:
         raise InvalidSubscription(f"subscription {quoted(id)}: {error}") from None
     return place
+
+
+def _check_area(id: str, area: Any, place: Point | None) -> None:
+    if area not in AREAS:
+        raise InvalidSubscription(
+            f"subscription {quoted(id)}: area {quoted(area)} is none of {', '.join(AREAS)}"
+        )
+    if area != CIRCLE and place is None:
+        raise InvalidSubscription(
+            f"subscription {quoted(id)}: a {area} around no place; give location and radius_m"
+        )
 
 
 def _check_delivery(id: str, delivery: object) -> dict[str, Any]:

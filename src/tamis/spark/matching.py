@@ -38,9 +38,9 @@ def match(
     """Which subscriptions each event satisfies: event_id, subscription_id, priority, index_version.
 
     ``subscriptions`` is a DataFrame (id, filter, and as wanted priority, owner, delivery,
-    location, radius_m), an Index, the path of a saved one, or a SnapshotStore. ``columns``
-    of the events are added to the result. Rows that cannot be read are left out; `dead_letters`
-    gives them.
+    location, radius_m, area), an Index, the path of a saved one, or a SnapshotStore.
+    ``columns`` of the events are added to the result. Rows that cannot be read are left out;
+    `dead_letters` gives them.
 
     ``mode``: *replicated*, every task maps the whole index and has a part of the events;
     *sharded*, every task has some tokens and sees all events. Without one, the size of the

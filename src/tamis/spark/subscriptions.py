@@ -25,7 +25,7 @@ from tamis.values import load_json
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FIELDS = ("id", "filter", "priority", "owner", "delivery", "location", "radius_m")
+FIELDS = ("id", "filter", "priority", "owner", "delivery", "location", "radius_m", "area")
 
 _TOKEN = "_tamis_token"
 _BUILT = "token int, path string, n_rejected long, rejected array<string>"

@@ -21,7 +21,7 @@ EARTH_RADIUS_M = 6_371_008.8  # mean radius of the IUGG
 Ring = Sequence[tuple[float, float]]
 
 _FARTHEST = 1e100  # products of larger coordinates overflow, and points would lie on any side
-_NEAREST = 1e-100  # what is nearer to zero counts as zero, for the same reason
+NEAREST = 1e-100  # what is nearer to zero counts as zero, for the same reason
 
 # The beginning of well-known text we read; a third (Z) or measured (M) coordinate is not.
 _WKT = re.compile(r"\s*(?:MULTI)?POLYGON\s*(?:\(|EMPTY)", re.IGNORECASE)
@@ -57,7 +57,7 @@ def _coordinate(number: object) -> float:
         number = check_integer(number)
     if not math.isfinite(number):
         raise InvalidValue(f"coordinate {quoted(number)} is not finite")
-    return 0.0 if abs(number) < _NEAREST else float(number)
+    return 0.0 if abs(number) < NEAREST else float(number)
 
 
 def distance_m(a: Point, b: Point) -> float:
@@ -71,6 +71,30 @@ def distance_m(a: Point, b: Point) -> float:
     along = math.sin(math.radians(b.lon - a.lon) / 2) ** 2
     h = across + math.cos(phi_a) * math.cos(phi_b) * along
     return 2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, h)))
+
+
+def box_around(center: Point, metres: float) -> tuple[float, float, float, float]:
+    """The smallest box of longitudes and latitudes that holds a circle: lon1, lat1, lon2, lat2.
+
+    Its sides are twice ``metres`` long. It has ``lon1 > lon2`` where it meets the antimeridian,
+    and all longitudes where it reaches a pole.
+
+    >>> [round(border, 3) for border in box_around(Point(179.5, 0), 111_195)]
+    [178.5, -1.0, -179.5, 1.0]
+    """
+    angle = min(metres / EARTH_RADIUS_M, math.pi)
+    reach = math.degrees(angle)
+    south, north = center.lat - reach, center.lat + reach
+    if south <= -90 or north >= 90:
+        return -180.0, max(south, -90.0), 180.0, min(north, 90.0)
+    # The easternmost point of a circle on the globe lies at this longitude.
+    ratio = math.sin(angle) / math.cos(math.radians(center.lat))
+    spread = math.degrees(math.asin(min(1.0, ratio)))
+    west, east = center.lon - spread, center.lon + spread
+    # 180 and -180 are one meridian, so that a box that ends there holds both.
+    return (
+        west + 360 if west <= -180 else west, south, east - 360 if east >= 180 else east, north
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +230,7 @@ def _check_geometry(geometry: _Polygon | _MultiPolygon) -> _Polygon | _MultiPoly
         raise InvalidValue("the polygon has a coordinate that is not finite")
     if bool((abs(coordinates) > _FARTHEST).any()):
         raise InvalidValue(f"the polygon has a coordinate beyond {_FARTHEST:g}")
-    is_zero = (abs(coordinates) < _NEAREST) & (coordinates != 0)
+    is_zero = (abs(coordinates) < NEAREST) & (coordinates != 0)
     if bool(is_zero.any()):
         geometry = shapely.set_coordinates(geometry, np.where(is_zero, 0.0, coordinates))
     if not geometry.is_valid:

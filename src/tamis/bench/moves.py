@@ -1,0 +1,188 @@
+"""Moves measured: one at a time, many at once, and at a rate while another thread matches.
+
+    python -m tamis.bench.moves 1000000
+
+builds the workload of ``nearby`` at that size, checks a sample of matches against the oracle
+before and after, and prints what it found as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Sequence
+from itertools import count
+from time import perf_counter, sleep, thread_time
+from typing import Any
+
+import numpy as np
+
+from tamis.bench.cases import WrongResult
+from tamis.bench.measure import no_gc, spread, time_each
+from tamis.bench.nearby import Nearby, make_nearby, step
+from tamis.bench.workloads import SEED
+from tamis.index import Index
+from tamis.language import evaluate
+from tamis.model import Subscription
+from tamis.values import Point
+
+TARGET_PER_SECOND = 50_000
+SECONDS = 4.0
+N_MOVES = 20_000
+N_CHECKED = 10
+_TICK_SECONDS = 0.0005
+
+Event = dict[str, float | Point]
+
+
+class Movers:
+    """An index of a workload, and where its subscriptions go, one step after another."""
+
+    def __init__(self, nearby: Nearby) -> None:
+        self.nearby = nearby
+        self.places = nearby.places.copy()
+        self.events = nearby.events()
+        self.index = Index()
+        self.index.add_many(nearby.subscriptions())
+        self.index._engine.wait_for_merging()
+        self._random = np.random.default_rng([SEED, 61])
+        self._steps = self._endless()
+
+    def _endless(self) -> Any:
+        n = len(self.places)
+        for _ in count():
+            who = self._random.permutation(n)[:N_MOVES]
+            to = step(self.places, who, self._random)
+            self.places[who] = to
+            yield from zip([f"s{one}" for one in who.tolist()], to.tolist(), strict=True)
+
+    def next_moves(self, n: int) -> list[tuple[str, list[float]]]:
+        """Who moves next, and where to."""
+        return [next(self._steps) for _ in range(n)]
+
+    def move(self, one: tuple[str, list[float]]) -> None:
+        """Move one."""
+        id, (lon, lat) = one
+        self.index.move(id, lon, lat)
+
+    def check(self) -> int:
+        """Compare a sample of matches with the oracle; how many matches there were."""
+        n_matches = 0
+        for event in self.events[:N_CHECKED]:
+            place = event["location"]
+            assert isinstance(place, Point)
+            wanted = {one.id for one in self._around(place) if evaluate(one.condition, event)}
+            found = self.index.match(event)
+            if len(found) != len(set(found)) or set(found) != wanted:
+                raise WrongResult(f"the index found {len(found)}, the oracle {len(wanted)}")
+            n_matches += len(found)
+        return n_matches
+
+    def _around(self, place: Point) -> list[Subscription]:
+        """The subscriptions within 2 km of a place, as the index has them."""
+        moved = self.places - (place.lon, place.lat)
+        near = np.nonzero((abs(moved[:, 0]) < 0.03) & (abs(moved[:, 1]) < 0.03))[0]
+        return [self.index[f"s{number}"] for number in near.tolist()]
+
+
+class Reader:
+    """A thread that matches events, one by one or as batches, until it is told to stop."""
+
+    def __init__(self, index: Index, events: Sequence[Event], in_batches: bool) -> None:
+        self._index, self._events, self._in_batches = index, list(events), in_batches
+        self._n_matched, self._busy_seconds = 0, 0.0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reader")
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        sleep(0.2)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            if self._in_batches:
+                self._n_matched += len(self._index.match_batch(self._events))
+                self._busy_seconds = thread_time()
+                continue
+            for event in self._events:
+                self._index.match(event)
+                self._n_matched += 1
+            self._busy_seconds = thread_time()
+
+    def seen(self) -> tuple[int, float, float]:
+        """Events matched so far, the seconds of a core that took, and the time."""
+        return self._n_matched, self._busy_seconds, perf_counter()
+
+
+def rates(before: tuple[int, float, float], after: tuple[int, float, float]) -> dict[str, float]:
+    """Events a second between two looks, and what an event cost in time of a core."""
+    n, busy, seconds = (late - early for late, early in zip(after, before, strict=True))
+    return {
+        "events_per_second": round(n / seconds),
+        "cpu_us_per_event": round(1e6 * busy / max(1, n), 2),
+        "cpu_share": round(busy / seconds, 3),
+    }
+
+
+def measure_beside(movers: Movers, in_batches: bool) -> dict[str, Any]:
+    """Another thread matches, first in peace, then beside moves at the rate aimed for."""
+    moves = movers.next_moves(round(TARGET_PER_SECOND * SECONDS * 1.02))
+    with no_gc(), Reader(movers.index, movers.events, in_batches) as reader:
+        start = reader.seen()
+        sleep(SECONDS)
+        quiet = reader.seen()
+        n_moves, busy, began = 0, thread_time(), perf_counter()
+        while (passed := perf_counter() - began) < SECONDS:
+            if n_moves >= passed * TARGET_PER_SECOND:
+                sleep(_TICK_SECONDS)
+                continue
+            movers.move(moves[n_moves])
+            n_moves += 1
+        busy = thread_time() - busy
+        beside = reader.seen()
+    for one in moves[n_moves:]:
+        movers.move(one)
+    return {
+        "moves_per_second": round(n_moves / passed),
+        "writer_cpu_share": round(busy / passed, 3),
+        "quiet": rates(start, quiet),
+        "beside": rates(quiet, beside),
+    }
+
+
+def measure_moves(n: int) -> dict[str, Any]:
+    """All there is to know of moves at a size."""
+    movers = Movers(make_nearby(n))
+    index, events = movers.index, movers.events
+    n_matches = movers.check()
+    for event in events[:200]:
+        index.match(event)
+    found: dict[str, Any] = {
+        "n_subscriptions": n,
+        "n_checked_matches": n_matches,
+        "match": spread(time_each(index.match, events)),
+        "match_rows": spread(time_each(lambda event: index.match_batch([event]).rows, events)),
+        "move": spread(time_each(movers.move, movers.next_moves(N_MOVES))),
+    }
+    many = dict(movers.next_moves(N_MOVES))
+    start = perf_counter()
+    index.move_many(list(many), *np.array(list(many.values())).T)
+    found["move_many_us"] = round(1e6 * (perf_counter() - start) / len(many), 3)
+    memory = index.stats()["memory"]["moving"]
+    found["one_by_one"] = measure_beside(movers, in_batches=False)
+    found["batches"] = measure_beside(movers, in_batches=True)
+    found["match_after"] = spread(time_each(index.match, events))
+    found["moving_bytes"] = round(memory / n, 1)
+    found["moving_bytes_after"] = round(index.stats()["memory"]["moving"] / n, 1)
+    movers.check()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_moves(int(sys.argv[1])), indent=1))

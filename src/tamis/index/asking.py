@@ -1,0 +1,46 @@
+"""Asking: filters put to events, for what the index cannot decide by numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tamis.index.revision import Ask, Check, Place, check_of
+from tamis.index.statistics import Observer
+from tamis.model import Subscription
+from tamis.model.subscription import area_around
+from tamis.values import Attributes, Point
+
+Saved = Callable[[int], Subscription]  # what was saved as a row
+
+
+class Asking:
+    """The filters of rows as functions, made when they are first asked."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._check_of_leader: dict[int, Check] = {}
+
+    def about(self, attributes: Callable[[], Attributes], saved: Saved) -> Ask:
+        """Who answers for the event of these attributes."""
+
+        def ask(leader: int, there: Place | None = None) -> bool:
+            self._observer.n_asked[leader] += 1
+            check = self._check_of_leader.get(leader)
+            if check is None:
+                one = saved(leader)
+                check = check_of(one.condition if there is None else one.filter)
+                self._check_of_leader[leader] = check
+            if not check(attributes()):
+                return False
+            return there is None or _is_near(saved(leader), there, attributes())
+
+        return ask
+
+    def forget(self, leader: int) -> None:
+        """Let go of the filter of a row that nobody will ask about."""
+        self._check_of_leader.pop(leader, None)
+
+
+def _is_near(one: Subscription, there: Place, attributes: Attributes) -> bool:
+    assert one.radius_m is not None
+    return check_of(area_around(Point(*there), one.radius_m, one.area))(attributes)
