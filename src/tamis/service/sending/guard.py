@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any
 
@@ -20,7 +22,9 @@ import httpx
 from tamis.service.sending.addresses import address_problem
 from tamis.service.sending.settings import WebhookSettings
 
-__all__ = ["Forbidden", "GuardedTransport", "Resolve", "resolve"]
+__all__ = ["Connections", "Forbidden", "Resolve", "resolve"]
+
+_KEEP_S = 15.0  # how long an idle connection is used again
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host."""
@@ -76,56 +80,78 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
         return allowed
 
 
-class GuardedTransport(httpx.AsyncBaseTransport):
-    """What httpx sends requests through."""
+class Connections:
+    """Connections to webhooks, each used again for the next request to its host.
+
+    How many there are at a time is for the caller to bound; so many idle ones are kept at most.
+    """
 
     def __init__(
         self,
         settings: WebhookSettings,
         *,
-        connections: int,
+        keep: int,
         resolve: Resolve = resolve,
         certificates: ssl.SSLContext | None = None,
     ) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=certificates or httpx.create_ssl_context(),
-            max_connections=connections,
-            max_keepalive_connections=connections,
-            keepalive_expiry=15,
-            network_backend=_GuardedBackend(settings, resolve),
-        )
+        self._backend = _GuardedBackend(settings, resolve)
+        self._certificates = certificates or httpx.create_ssl_context()
+        self._timeouts = {"connect": settings.timeout_s / 3}
+        self._keep = keep
+        self._idle: OrderedDict[httpcore.AsyncHTTPConnection, str] = OrderedDict()
+        self._idle_of: dict[str, list[httpcore.AsyncHTTPConnection]] = {}
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request."""
-        url = request.url
+    @asynccontextmanager
+    async def post(
+        self, url: httpx.URL, headers: Mapping[str, str], body: bytes
+    ) -> AsyncIterator[httpcore.Response]:
+        """Post a body, and give the answer as soon as its head is there."""
         target = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
-        answer = await self._pool.handle_async_request(
-            httpcore.Request(
-                request.method,
-                target,
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions=request.extensions,
-            )
+        sent = {"host": url.netloc, "content-length": str(len(body)), **headers}
+        request = httpcore.Request(
+            "POST", target, headers=sent, content=body, extensions={"timeout": self._timeouts}
         )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer))
+        connection = self._take(target.origin)
+        try:
+            answer = await connection.handle_async_request(request)
+            try:
+                yield answer
+            finally:
+                await answer.aclose()
+        finally:
+            await self._put_back(connection, target.origin)
 
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._pool.aclose()
+    def _take(self, origin: httpcore.Origin) -> httpcore.AsyncHTTPConnection:
+        idle = self._idle_of.get(str(origin), [])
+        while idle:
+            connection = idle.pop()
+            del self._idle[connection]
+            if not connection.has_expired():
+                return connection
+        self._idle_of.pop(str(origin), None)
+        return httpcore.AsyncHTTPConnection(
+            origin, self._certificates, keepalive_expiry=_KEEP_S, network_backend=self._backend
+        )
 
+    async def _put_back(
+        self, connection: httpcore.AsyncHTTPConnection, origin: httpcore.Origin
+    ) -> None:
+        if not connection.is_idle():
+            await connection.aclose()
+            return
+        self._idle[connection] = str(origin)
+        self._idle_of.setdefault(str(origin), []).append(connection)
+        oldest = next(iter(self._idle))
+        if len(self._idle) > self._keep or oldest.has_expired():
+            self._idle_of[self._idle.pop(oldest)].remove(oldest)
+            await oldest.aclose()
 
-class _Body(httpx.AsyncByteStream):
-    """The body of an answer, as it arrives."""
-
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._answer.aiter_stream():
-            yield part
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()
+    async def close(self) -> None:
+        """Close all connections that are idle."""
+        idle = list(self._idle)
+        self._idle.clear()
+        self._idle_of.clear()
+        for connection in idle:
+            await connection.aclose()

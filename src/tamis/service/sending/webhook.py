@@ -16,7 +16,7 @@ import httpcore
 import httpx
 from standardwebhooks import Webhook
 
-from tamis.service.sending.guard import Forbidden, GuardedTransport, Resolve, resolve
+from tamis.service.sending.guard import Connections, Forbidden, Resolve, resolve
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import Kind, Outcome, failed, hopeless
 from tamis.service.sending.settings import SenderSettings
@@ -27,8 +27,14 @@ __all__ = ["WebhookTransport"]
 _REDIRECTS = (307, 308)  # those that keep the request as it is
 _TRY_LATER = (408, 425, 429)
 _GONE = 410
-_PASSING = (httpx.TransportError, httpcore.NetworkError, httpcore.TimeoutException,
-            httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError)  # fmt: skip
+_HEADERS = {
+    "content-type": "application/json",
+    "user-agent": f"tamis/{version('tamis')}",
+    "accept-encoding": "identity",
+}
+_PASSING = (
+    httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError,
+)  # fmt: skip
 
 
 class WebhookTransport:
@@ -42,21 +48,11 @@ class WebhookTransport:
         certificates: ssl.SSLContext | None = None,
     ) -> None:
         self._settings = settings
-        guarded = GuardedTransport(
+        self._connections = Connections(
             settings.webhook,
-            connections=settings.concurrency,
+            keep=settings.concurrency,
             resolve=resolve,
             certificates=certificates,
-        )
-        self._client = httpx.AsyncClient(
-            transport=guarded,
-            headers={
-                "content-type": "application/json",
-                "user-agent": f"tamis/{version('tamis')}",
-                "accept-encoding": "identity",
-            },
-            timeout=settings.webhook.timeout_s,
-            trust_env=False,
         )
 
     async def send(self, message: Message, at: datetime) -> Outcome:
@@ -64,6 +60,7 @@ class WebhookTransport:
         body = json.dumps(message.to_json(), separators=(",", ":"))
         signed = Webhook(message.claim.row.webhook_secret).sign(message.id, at, body)
         headers = {
+            **_HEADERS,
             "webhook-id": message.id,
             "webhook-timestamp": str(int(at.timestamp())),
             "webhook-signature": signed,
@@ -83,31 +80,27 @@ class WebhookTransport:
     ) -> Outcome:
         """Post, and follow redirects."""
         for _ in range(self._settings.webhook.max_redirects + 1):
-            request = self._client.build_request("POST", url, content=body, headers=headers)
-            answer = await self._client.send(request, stream=True)
-            try:
-                if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
+            async with self._connections.post(url, headers, body) as answer:
+                told = _header(answer, b"location")
+                if answer.status not in _REDIRECTS or told is None:
                     await self._pass_over_body(answer)
                     return _outcome(answer, at)
-            finally:
-                await answer.aclose()
             try:
-                target = url.join(answer.headers["location"])
+                target = url.join(told)
             except (httpx.InvalidURL, ValueError):
-                return Outcome(Kind.REFUSED, "redirects to no URL", answer.status_code)
+                return Outcome(Kind.REFUSED, "redirects to no URL", answer.status)
             problem = _redirect_problem(url, target) or webhook_problem(target, self._settings)
             if problem is not None:
-                return hopeless(f"redirects to {target.host}, which {problem}", answer.status_code)
+                return hopeless(f"redirects to {target.host}, which {problem}", answer.status)
             url = target
-        return Outcome(
-            Kind.REFUSED, f"redirects more than {self._settings.webhook.max_redirects} times"
-        )
+        most = self._settings.webhook.max_redirects
+        return Outcome(Kind.REFUSED, f"redirects more than {most} times", answer.status)
 
-    async def _pass_over_body(self, answer: httpx.Response) -> None:
+    async def _pass_over_body(self, answer: httpcore.Response) -> None:
         """Read a short body, so that the connection can be used again; leave a long one."""
         left = self._settings.webhook.max_response_bytes
         try:
-            async for part in answer.aiter_raw():
+            async for part in answer.aiter_stream():
                 left -= len(part)
                 if left < 0:
                     return
@@ -116,18 +109,25 @@ class WebhookTransport:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
+        await self._connections.close()
 
 
-def _outcome(answer: httpx.Response, at: datetime) -> Outcome:
-    status = answer.status_code
+def _header(answer: httpcore.Response, name: bytes) -> str | None:
+    for one, value in answer.headers:
+        if one.lower() == name:
+            return value.decode("latin-1")
+    return None
+
+
+def _outcome(answer: httpcore.Response, at: datetime) -> Outcome:
+    status = answer.status
     if 200 <= status < 300:
         return Outcome(Kind.SENT, status=status)
-    problem = f"answered {status} {answer.reason_phrase}".rstrip()
+    problem = f"answered {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
     if status == _GONE:
         return hopeless(f"{problem}: it wants no more", status)
     if status in _TRY_LATER or status >= 500:
-        asked = _retry_after(answer.headers.get("retry-after"), at)
+        asked = _retry_after(_header(answer, b"retry-after"), at)
         return Outcome(Kind.FAILED, problem, status, retry_after=asked)
     return Outcome(Kind.REFUSED, problem, status)
 
