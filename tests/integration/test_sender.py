@@ -51,7 +51,10 @@ def test_a_webhook_is_told_and_can_check_it(
     body = Webhook(secret).verify(request.body, request.headers)
     assert request.id == id
     assert body["type"] == "subscription.matched"
-    assert body["data"]["subscription"] == {"id": "s1", "filter": "price < 3300 AND brand = 'Škoda'"}
+    assert body["data"]["subscription"] == {
+        "id": "s1",
+        "filter": "price < 3300 AND brand = 'Škoda'",
+    }
     assert body["data"]["held_back"] == 7
     told = body["data"]["matches"]
     assert [one.get("payload") for one in told] == [{"price": 3200}, "plain ä", None, None]

@@ -1,12 +1,12 @@
 """Deliveries: who may make which now, and what came of it.
 
-A delivery is *waiting*, or *sending* while a sender has a lease on it, and in the end *sent*, *dead*
-or *skipped*. Only the sender that has the lease may change it; a lease that ran out is anybody's.
+A delivery is *waiting*, or *sending* while a sender has a lease on it, and in the end *sent*,
+*dead* or *skipped*. Only the sender that has the lease may change it; a lease that ran out is anybody's.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -86,29 +86,27 @@ class Leases:
     def _claim(
         self, connection: Connection, appetite: Appetite, now: datetime, until: datetime
     ) -> list[Claim]:
-        load = Counter(appetite.under_way)
         probes = probed(connection, now)
+        load = Counter(appetite.under_way)
+        most_of = defaultdict(lambda: appetite.most_each, dict.fromkeys(probes, 1))
         taken: list[int] = []
         for _ in range(_ROUNDS):
-            full = [one for one, n in load.items() if n >= (1 if one in probes else appetite.most_each)]
-            wanted = appetite.most - len(taken)
-            query = _due(now, full).limit(wanted)
+            full = [one for one, n in load.items() if n >= most_of[one]]
+            query = _due(now, full).limit(appetite.most - len(taken))
             found = connection.execute(query.with_for_update(of=deliveries, skip_locked=True)).all()
             chosen = []
-            for row in found:
-                most = 1 if row.destination in probes else appetite.most_each
-                if load[row.destination] >= most:
+            for number, destination in found:
+                if load[destination] >= most_of[destination]:
                     continue
-                if most == 1 and row.destination in probes:
-                    if not take_probe(connection, row.destination, now, until):
-                        load[row.destination] = most
-                        continue
-                load[row.destination] += 1
-                chosen.append(row.number)
+                if destination in probes and not take_probe(connection, destination, now, until):
+                    most_of[destination] = 0  # somebody else tries it
+                    continue
+                load[destination] += 1
+                chosen.append(number)
             self._lease(connection, chosen, now, until)
             taken += chosen
-            if len(found) < wanted or len(taken) == appetite.most:
-                break
+            if len(chosen) == len(found):
+                break  # there is no more, or no room for more
         return _read(connection, taken, probes)
 
     def _lease(
@@ -167,7 +165,12 @@ class Leases:
             connection.execute(
                 changed,
                 [
-                    {"of": one.claim.number, "to": one.state, "then": moment(one.next_at), "why": one.problem}
+                    {
+                        "of": one.claim.number,
+                        "to": one.state,
+                        "then": moment(one.next_at),
+                        "why": one.problem,
+                    }
                     for one in sorted(results, key=lambda one: one.claim.number)
                 ],
             )
@@ -175,8 +178,11 @@ class Leases:
                 connection.execute(insert(attempts), logged)
             judge_circuits(
                 connection,
-                [(one.claim.destination, one.claim.is_probe, one.verdict)
-                 for one in results if one.verdict is not None],
+                [
+                    (one.claim.destination, one.claim.is_probe, one.verdict)
+                    for one in results
+                    if one.verdict is not None
+                ],
                 now,
             )
 

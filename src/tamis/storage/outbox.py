@@ -70,9 +70,7 @@ def fan_out(
         if found:
             made = [row for one in found for row in _rows(one, targets_of, now, max_age)]
             add_deliveries(connection, made)
-            connection.execute(
-                update(counters).where(_FANNED_OUT).values(last=found[-1].number)
-            )
+            connection.execute(update(counters).where(_FANNED_OUT).values(last=found[-1].number))
     return len(found)
 
 

@@ -1,8 +1,8 @@
 """The guard of webhooks: every connection is made to an address that was checked.
 
-A name is resolved, its addresses are checked, and the connection is made to one of those, not to the
-name: an answer of DNS that changes in between cannot lead anywhere else. Host header and certificate
-are those of the name. Redirects come this way too.
+A name is resolved, its addresses are checked, and the connection is made to one of those, not to
+the name: an answer of DNS that changes in between cannot lead anywhere else. Host header and
+certificate are those of the name. Redirects come this way too.
 """
 
 from __future__ import annotations
@@ -109,9 +109,13 @@ class Connections:
         target = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
-        sent = {"host": url.netloc, "content-length": str(len(body)), **headers}
+        length = ("content-length", str(len(body)))
         request = httpcore.Request(
-            "POST", target, headers=sent, content=body, extensions={"timeout": self._timeouts}
+            "POST",
+            target,
+            headers=[("host", url.netloc), length, *headers.items()],
+            content=body,
+            extensions={"timeout": self._timeouts},
         )
         connection = self._take(target.origin)
         try:

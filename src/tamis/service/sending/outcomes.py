@@ -76,9 +76,7 @@ def result_of(
     kind = "refused" if outcome.kind is Kind.HOPELESS else outcome.kind.value
     problem = outcome.problem and _as_line(outcome.problem)
     verdict = _verdict(outcome, settings, now)
-    return Result(
-        claim, state, next_at, problem, kind, outcome.status, at, took_ms, verdict
-    )
+    return Result(claim, state, next_at, problem, kind, outcome.status, at, took_ms, verdict)
 
 
 def skipped(claim: Claim, why: str, now: datetime) -> Result:

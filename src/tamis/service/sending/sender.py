@@ -177,9 +177,7 @@ class Sender:
             return 0  # few claims at a time would cost a transaction each
         now, ends = self._clock(), time.monotonic() + self.settings.lease.total_seconds()
         appetite = Appetite(room, self.settings.per_destination * ahead, dict(self._load))
-        claims = await self._in_thread(
-            self._leases.claim, appetite, now, now + self.settings.lease
-        )
+        claims = await self._in_thread(self._leases.claim, appetite, now, now + self.settings.lease)
         for claim in claims:
             task = asyncio.create_task(self._deliver(claim))
             self._held[claim.number] = _Held(claim, task, ends)
@@ -222,7 +220,9 @@ class Sender:
             targets = self._targets_of(load_json(row.settings))
         except InvalidDelivery as error:
             return str(error)
-        wanted = any((one.transport, one.address) == (claim.transport, row.address) for one in targets)
+        wanted = any(
+            (one.transport, one.address) == (claim.transport, row.address) for one in targets
+        )
         return None if wanted else "the subscription has another address now"
 
     async def _write_results(self) -> None:

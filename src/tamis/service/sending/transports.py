@@ -1,6 +1,6 @@
 """Transports: where delivery settings say that notifications go.
 
-    {"webhook": "https://example.org/hook", "mail": ["a@b.example"], "apprise": "slack://…"}
+{"webhook": "https://example.org/hook", "mail": ["a@b.example"], "apprise": "slack://…"}
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ def _apprise(address: str, settings: SenderSettings) -> Target:
             f"apprise {found[1]}://… has characters that no URL has, or more than {_LONGEST_URL:,}"
         )
     # The address is a secret as a whole, and nobody reads its destination.
-    return Target("apprise", address, f"{found[1].lower()}/{sha256(address.encode()).hexdigest()[:16]}")
+    return Target(
+        "apprise", address, f"{found[1].lower()}/{sha256(address.encode()).hexdigest()[:16]}"
+    )
 
 
 _TARGET = {"webhook": _webhook, "mail": _mail, "apprise": _apprise}
