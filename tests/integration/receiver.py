@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -36,7 +37,8 @@ class Answer:
 class Receiver:
     """Answers on a port of the loopback interface; ``answer`` may be set at any time."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: ssl.SSLContext | None = None) -> None:
+        self._certificate = certificate
         self.answer: Callable[[Received], Answer] = lambda request: Answer()
         self.received: list[Received] = []
         self.port = 0
@@ -55,7 +57,7 @@ class Receiver:
     def start(self) -> None:
         self._thread.start()
         started = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._serve, "127.0.0.1", 0), self._loop
+            asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._certificate), self._loop
         )
         self._server = started.result(10)
         self.port = self._server.sockets[0].getsockname()[1]
@@ -103,9 +105,9 @@ class Receiver:
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
+def receiving(certificate: ssl.SSLContext | None = None) -> Iterator[Receiver]:
     """A server, for as long as it is used."""
-    receiver = Receiver()
+    receiver = Receiver(certificate)
     receiver.start()
     try:
         yield receiver

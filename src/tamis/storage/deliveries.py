@@ -1,7 +1,8 @@
 """Deliveries: who may make which now, and what came of it.
 
 A delivery is *waiting*, or *sending* while a sender has a lease on it, and in the end *sent*,
-*dead* or *skipped*. Only the sender that has the lease may change it; a lease that ran out is anybody's.
+*dead* or *skipped*. Only the sender that has the lease may change it; a lease that ran out is
+anybody's.
 """
 
 from __future__ import annotations

@@ -77,6 +77,6 @@ def check_literal(host: str, settings: WebhookSettings) -> str | None:
 def port_problem(url: httpx.URL) -> str | None:
     """Why webhooks may not use the port of a URL: low ones belong to other services."""
     port = url.port
-    if port is None or port in _WEB_PORTS or port >= _LOWEST_OTHER_PORT:
+    if port is None or port in _WEB_PORTS or _LOWEST_OTHER_PORT <= port < 2**16:
         return None
     return f"uses port {port}; expected 80, 443 or one from {_LOWEST_OTHER_PORT}"

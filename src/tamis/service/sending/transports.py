@@ -29,6 +29,7 @@ _MAIL = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@"
     r"(?=.{1,253}\Z)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9-]{2,63}"
 )
+_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 _SCHEMA = re.compile(r"([a-z][a-z0-9]*)://.", re.IGNORECASE)
 
 
@@ -91,16 +92,26 @@ def _webhook(address: str, settings: SenderSettings) -> Target:
         problem = f"has {len(address):,} characters, more than {_LONGEST_URL:,}"
     if problem is not None:
         raise InvalidDelivery(f"webhook {quoted(address)} {problem}")
-    return Target("webhook", address, f"{url.scheme}://{url.netloc.decode('ascii')}")
+    is_usual = url.port in (None, {"http": 80, "https": 443}[url.scheme])
+    destination = f"{url.scheme}://{_host(url)}" + ("" if is_usual else f":{url.port}")
+    return Target("webhook", address, destination)
 
 
 def webhook_problem(url: httpx.URL, settings: SenderSettings) -> str | None:
     """Why nothing may be sent to a URL, as far as the URL itself says it."""
     if url.scheme not in ("http", "https") or not url.host:
         return "must begin with http:// or https:// and name a host"
+    if not _HOST.fullmatch(_host(url)):
+        return "names a host that no host can have"
     if url.userinfo:
         return "has a user or password in it, which would end up in logs; leave them out"
     return port_problem(url) or check_literal(url.host, settings.webhook)
+
+
+def _host(url: httpx.URL) -> str:
+    """The host as it is sent: in the letters of DNS, in brackets if it is an address of IPv6."""
+    host = url.raw_host.decode("ascii")
+    return f"[{host}]" if ":" in host else host
 
 
 def _mail(address: str, settings: SenderSettings) -> Target:
