@@ -206,7 +206,7 @@ def send(
     [cyan]tamis send --database sqlite:///tamis.db --settings sender.toml[/cyan]
     """
     with exit_codes():
-        require_extra("service", "httpx", "aiosmtplib", "apprise", "fastapi", "standardwebhooks")
+        require_extra("service", "httpx", "aiosmtplib", "apprise", "standardwebhooks")
         from tamis.cli.sending import SendJob
 
         SendJob(database, settings, once).run()

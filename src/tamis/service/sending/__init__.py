@@ -1,10 +1,12 @@
-"""The sender: notifications from the outbox to webhooks, mail and chat services."""
+"""The sender: notifications from the outbox to webhooks, mail and chat services.
+
+``unsubscribing.unsubscribe_router`` is for the API that runs beside it.
+"""
 
 from tamis.service.sending.running import RunningSender, make_sender, start_sender
 from tamis.service.sending.sender import Sender, Transport
 from tamis.service.sending.settings import SenderSettings, read_sender_settings
 from tamis.service.sending.transports import check_transports, targets_of
-from tamis.service.sending.unsubscribing import unsubscribe_router
 
 __all__ = [
     "RunningSender",
@@ -16,5 +18,4 @@ __all__ = [
     "read_sender_settings",
     "start_sender",
     "targets_of",
-    "unsubscribe_router",
 ]

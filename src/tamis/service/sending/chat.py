@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import apprise
 
-from tamis.service.sending.digest import write_digest
+from tamis.service.sending.digest import Digest, write_digest
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import SENT, Outcome, failed, hopeless
 from tamis.service.sending.settings import AppriseSettings
@@ -36,20 +35,23 @@ class ChatTransport:
 
     async def send(self, message: Message, at: datetime) -> Outcome:
         """Send a notification."""
-        service = self._service(message.address)
-        if service is None:
-            return hopeless("Apprise cannot use this address")
         digest = write_digest(message)
-        told = partial(
-            service.notify, title=digest.headline, body=digest.text,
-            body_format=apprise.NotifyFormat.TEXT,
-        )  # fmt: skip
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(2 * self._settings.timeout_s):
-                is_sent = await loop.run_in_executor(self._threads, told)
+                return await loop.run_in_executor(
+                    self._threads, self._tell, message.address, digest
+                )
         except TimeoutError:
             return failed(f"no answer within {2 * self._settings.timeout_s:g} s")
+
+    def _tell(self, address: str, digest: Digest) -> Outcome:
+        service = self._service(address)
+        if service is None:
+            return hopeless("Apprise cannot use this address")
+        is_sent = service.notify(
+            title=digest.headline, body=digest.text, body_format=apprise.NotifyFormat.TEXT
+        )
         return SENT if is_sent else failed("the service did not take it; Apprise does not say why")
 
     def _service(self, address: str) -> Any:

@@ -17,7 +17,7 @@ from tamis.service.sending.digest import write_digest
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import SENT, Kind, Outcome, failed, hopeless
 from tamis.service.sending.settings import MailSettings
-from tamis.service.sending.unsubscribing import unsubscribe_url
+from tamis.service.sending.tokens import unsubscribe_url
 
 __all__ = ["MailTransport", "compose"]
 
