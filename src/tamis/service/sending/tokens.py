@@ -1,7 +1,7 @@
 """Tokens: the links in mails that end these mails, without a key (RFC 8058).
 
 A token says which subscription is no longer to write to which address. It is signed with a key
-that is derived from the secret of the subscription's owner: only the service and the owner can make it.
+that is derived from the secret of the subscription's owner: only service and owner can make it.
 """
 
 from __future__ import annotations
