@@ -30,6 +30,9 @@ def senders(url: str, given: SenderSettings, n: int) -> Iterator[list[subprocess
     """Some senders, of which at most those that are still there are stopped at the end."""
     running = [start(url, given) for _ in range(n)]
     try:
+        for process in running:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "started\n"
         yield running
     finally:
         for process in running:
@@ -64,8 +67,8 @@ def test_two_senders_share_the_work(database: Database, database_url: str) -> No
     with receiving() as server:
         server.answer = lambda request: Answer(delay_s=0.01)
         subscribe(database, "s1", {"webhook": server.url})
-        ids = notify(database, "s1", N)
-        with senders(database_url, settings(concurrency=8), 2) as running:
+        with senders(database_url, settings(concurrency=8, ahead=1), 2) as running:
+            ids = notify(database, "s1", N)
             wait_until_sent(database, N)
             assert [process.poll() for process in running] == [None, None]
         assert sorted(server.ids) == sorted(ids)  # once each

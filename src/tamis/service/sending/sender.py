@@ -82,6 +82,7 @@ class Sender:
         self._held: dict[int, _Held] = {}
         self._load: Counter[str] = Counter()  # claims in hand for each destination
         self._results: list[Result] = []
+        self._writing = asyncio.Lock()
         self._stopped, self._woken, self._done = asyncio.Event(), asyncio.Event(), asyncio.Event()
         # Statements wait for the disk: a thread for each of those who make them.
         self._threads = ThreadPoolExecutor(4, "tamis-sender")
@@ -231,20 +232,21 @@ class Sender:
 
     async def _write_once(self) -> None:
         """Write down what came of claims; where that is not possible now, keep it."""
-        self._done.clear()
-        results, self._results = self._results, []
-        if not results:
-            return
-        try:
-            await self._in_thread(self._leases.finish, results, self._clock())
-        except StorageUnavailable:
-            self._results = results + self._results
-            results = []
-            self._done.set()
-            raise
-        finally:  # what cannot be written for another reason is left to the end of its lease
-            self._let_go(one.claim for one in results)
-            self._woken.set()
+        async with self._writing:  # whoever comes here next finds that it is written
+            self._done.clear()
+            results, self._results = self._results, []
+            if not results:
+                return
+            try:
+                await self._in_thread(self._leases.finish, results, self._clock())
+            except StorageUnavailable:
+                self._results = results + self._results
+                results = []
+                self._done.set()
+                raise
+            finally:  # what cannot be written for another reason is left to the end of its lease
+                self._let_go(one.claim for one in results)
+                self._woken.set()
 
     def _let_go(self, claims: Any) -> None:
         for claim in claims:
