@@ -78,37 +78,23 @@ class Leases:
 
     def claim(self, appetite: Appetite, now: datetime, until: datetime) -> list[Claim]:
         """Take deliveries that are due, the highest priority first, until a moment."""
+        chosen: dict[int, str] = {}
         with self.database.reading() as connection:
-            if connection.execute(_due(now, ()).limit(1)).first() is None:
+            if connection.execute(_due(now).limit(1)).first() is None:
                 return []
+            if self.database.is_sqlite:  # looking takes long where one destination has a backlog
+                chosen = _choose(connection, appetite, now)
         with self.database.writing() as connection:
-            return self._claim(connection, appetite, now, until)
-
-    def _claim(
-        self, connection: Connection, appetite: Appetite, now: datetime, until: datetime
-    ) -> list[Claim]:
-        probes = probed(connection, now)
-        load = Counter(appetite.under_way)
-        most_of = defaultdict(lambda: appetite.most_each, dict.fromkeys(probes, 1))
-        taken: list[int] = []
-        for _ in range(_ROUNDS):
-            full = [one for one, n in load.items() if n >= most_of[one]]
-            query = _due(now, full).limit(appetite.most - len(taken))
-            found = connection.execute(query.with_for_update(of=deliveries, skip_locked=True)).all()
-            chosen = []
-            for number, destination in found:
-                if load[destination] >= most_of[destination]:
-                    continue
-                if destination in probes and not take_probe(connection, destination, now, until):
-                    most_of[destination] = 0  # somebody else tries it
-                    continue
-                load[destination] += 1
-                chosen.append(number)
-            self._lease(connection, chosen, now, until)
-            taken += chosen
-            if len(chosen) == len(found):
-                break  # there is no more, or no room for more
-        return _read(connection, taken, probes)
+            if self.database.is_sqlite:
+                chosen = _still_waiting(connection, chosen)
+            else:
+                chosen = _choose(connection, appetite, now, lock=True)
+            probes = probed(connection, now) & set(chosen.values())
+            lost = {one for one in probes if not take_probe(connection, one, now, until)}
+            taken = [number for number, destination in chosen.items() if destination not in lost]
+            self._lease(connection, taken, now, until)
+        with self.database.reading() as connection:
+            return _read(connection, taken, probes)
 
     def _lease(
         self, connection: Connection, numbers: Sequence[int], now: datetime, until: datetime
@@ -228,7 +214,42 @@ def _take_back(connection: Connection, row: Row[Any], now: datetime, max_attempt
     connection.execute(insert(attempts), logged)
 
 
-def _due(now: datetime, full: Sequence[str]) -> Any:
+def _choose(
+    connection: Connection, appetite: Appetite, now: datetime, *, lock: bool = False
+) -> dict[int, str]:
+    """The deliveries that a sender should make next, each with its destination.
+
+    With ``lock`` those that another sender is just choosing are passed over.
+    """
+    load = Counter(appetite.under_way)
+    most_of = defaultdict(lambda: appetite.most_each, dict.fromkeys(probed(connection, now), 1))
+    chosen: dict[int, str] = {}
+    for _ in range(_ROUNDS):
+        full = [one for one, n in load.items() if n >= most_of[one]]
+        query = _due(now, full, list(chosen)).limit(appetite.most - len(chosen))
+        if lock:
+            query = query.with_for_update(of=deliveries, skip_locked=True)
+        found = connection.execute(query).all()
+        n_before = len(chosen)
+        for number, destination in found:
+            if load[destination] < most_of[destination]:
+                load[destination] += 1
+                chosen[number] = destination
+        if len(chosen) - n_before == len(found):
+            break  # there is no more, or no room for more
+    return chosen
+
+
+def _still_waiting(connection: Connection, chosen: Mapping[int, str]) -> dict[int, str]:
+    """Those of some deliveries that nobody took meanwhile, in the same order."""
+    waiting = select(deliveries.c.number).where(
+        deliveries.c.number.in_(list(chosen)), deliveries.c.state == "waiting"
+    )
+    left = set(connection.execute(waiting).scalars())
+    return {number: destination for number, destination in chosen.items() if number in left}
+
+
+def _due(now: datetime, full: Sequence[str] = (), chosen: Sequence[int] = ()) -> Any:
     """Deliveries whose time has come, but not to full destinations or to such that rest."""
     at = moment(now)
     rests = exists().where(
@@ -240,6 +261,7 @@ def _due(now: datetime, full: Sequence[str]) -> Any:
             deliveries.c.state == "waiting",
             deliveries.c.next_at <= at,
             deliveries.c.destination.not_in(full),
+            deliveries.c.number.not_in(chosen),
             ~rests,
         )
         .order_by(deliveries.c.priority, deliveries.c.next_at, deliveries.c.number)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -98,7 +99,7 @@ class Connections:
         self._certificates = certificates or httpx.create_ssl_context()
         self._timeouts = {"connect": settings.timeout_s / 3}
         self._keep = keep
-        self._idle: OrderedDict[httpcore.AsyncHTTPConnection, str] = OrderedDict()
+        self._idle: OrderedDict[httpcore.AsyncHTTPConnection, tuple[str, float]] = OrderedDict()
         self._idle_of: dict[str, list[httpcore.AsyncHTTPConnection]] = {}
 
     @asynccontextmanager
@@ -145,11 +146,12 @@ class Connections:
         if not connection.is_idle():
             await connection.aclose()
             return
-        self._idle[connection] = str(origin)
+        self._idle[connection] = str(origin), time.monotonic()
         self._idle_of.setdefault(str(origin), []).append(connection)
-        oldest = next(iter(self._idle))
-        if len(self._idle) > self._keep or oldest.has_expired():
-            self._idle_of[self._idle.pop(oldest)].remove(oldest)
+        oldest, (of, since) = next(iter(self._idle.items()))
+        if len(self._idle) > self._keep or since < time.monotonic() - _KEEP_S:
+            del self._idle[oldest]
+            self._idle_of[of].remove(oldest)
             await oldest.aclose()
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 
 from tamis.errors import InvalidDelivery, StorageUnavailable
@@ -79,6 +79,8 @@ class Sender:
         self._transports = transports
         self._clock = clock
         self._targets_of = partial(targets_of, settings=settings)
+        # Notifications of one subscription often come together.
+        self._read_targets = lru_cache(4_096)(lambda text: self._targets_of(load_json(text)))
         self._held: dict[int, _Held] = {}
         self._load: Counter[str] = Counter()  # claims in hand for each destination
         self._results: list[Result] = []
@@ -218,7 +220,7 @@ class Sender:
         if claim.transport not in self._transports:
             return f"this service sends no {claim.transport}"
         try:
-            targets = self._targets_of(load_json(row.settings))
+            targets = self._read_targets(row.settings)
         except InvalidDelivery as error:
             return str(error)
         wanted = any(

@@ -10,6 +10,7 @@ import json
 import ssl
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from importlib.metadata import version
 
 import httpcore
@@ -67,7 +68,7 @@ class WebhookTransport:
         }
         try:
             async with asyncio.timeout(self._settings.webhook.timeout_s):
-                return await self._post(httpx.URL(message.address), body.encode(), headers, at)
+                return await self._post(_url(message.address), body.encode(), headers, at)
         except TimeoutError:
             return failed(f"no answer within {self._settings.webhook.timeout_s:g} s")
         except Forbidden as error:
@@ -110,6 +111,11 @@ class WebhookTransport:
     async def close(self) -> None:
         """Close all connections."""
         await self._connections.close()
+
+
+@lru_cache(maxsize=4_096)
+def _url(address: str) -> httpx.URL:
+    return httpx.URL(address)
 
 
 def _header(answer: httpcore.Response, name: bytes) -> str | None:
