@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,15 @@ from tests.integration.sending import Clock, notify, outcomes, send_due, setting
 
 # A module of Apprise that nobody needs here imports it.
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """One kind will do: what is tested here does not depend on it."""
+    made = Database(f"sqlite:///{tmp_path}/tamis.db")
+    made.migrate()
+    yield made
+    made.close()
 
 
 def send(database: Database, given: SenderSettings, clock: Clock) -> int:

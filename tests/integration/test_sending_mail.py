@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,6 +31,15 @@ from tests.integration.sending import (
     states,
     subscribe,
 )
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """One kind will do: what is tested here does not depend on it."""
+    made = Database(f"sqlite:///{tmp_path}/tamis.db")
+    made.migrate()
+    yield made
+    made.close()
 
 
 @pytest.fixture
