@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
-from tamis.service.sending import start_sender
+import pytest
+
+from tamis.errors import StorageUnavailable
+from tamis.service.sending import Sender, start_sender
+from tamis.service.sending.message import Message
+from tamis.service.sending.outcomes import Outcome
 from tamis.storage import Database
+from tamis.storage.deliveries import Leases
 from tests.integration.postgresql import PostgreSQL, running_postgresql
 from tests.integration.receiver import Answer, receiving
 from tests.integration.sending import notify, settings, states, subscribe
@@ -75,6 +84,59 @@ def test_a_lease_is_renewed_while_a_server_is_slow(database: Database) -> None:
         for sender in senders:
             sender.stop()
         assert server.ids == [id]
+
+
+class Endless:
+    """A transport that never ends by itself."""
+
+    def __init__(self) -> None:
+        self.n_begun = self.n_cancelled = 0
+
+    async def send(self, message: Message, at: datetime) -> Outcome:
+        self.n_begun += 1
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.n_cancelled += 1
+            raise
+        raise AssertionError
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs", "is lost"])
+def test_a_lease_that_cannot_be_renewed_ends_the_attempt_in_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    subscribe(database, "s1", {"webhook": "https://example.org"})
+    (id,) = notify(database, "s1")
+    over = threading.Event()
+
+    def renew(leases: Leases, numbers: list[int], until: datetime) -> set[int]:
+        if how == "fails":
+            raise StorageUnavailable("away")
+        if how == "hangs":
+            over.wait(20)
+        return set()
+
+    monkeypatch.setattr(Leases, "renew", renew)
+    transport = Endless()
+
+    async def run() -> None:
+        sender = Sender(database, settings(lease=3, stop_within=0), {"webhook": transport})
+        running = asyncio.create_task(sender.run())
+        async with asyncio.timeout(20):
+            while not transport.n_cancelled:
+                await asyncio.sleep(0.01)
+        # Whoever takes it next has to wait for the end of the lease: it was not given back.
+        assert states(database) == {id: "sending"}
+        over.set()
+        sender.stop()
+        await running
+
+    asyncio.run(run())
+    assert (transport.n_begun, transport.n_cancelled) == (1, 1)
 
 
 def test_a_database_that_goes_away_and_comes_back() -> None:

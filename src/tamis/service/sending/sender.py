@@ -261,21 +261,28 @@ class Sender:
     # What has to be done now and then.
 
     async def _keep_leases(self) -> None:
-        """Renew leases; a claim whose lease cannot be renewed is dropped before another has it."""
+        """Renew leases that are a third over; drop a claim before its lease ends unrenewed.
+
+        A renewal that fails or hangs is repeated. What is half over by then is dropped: the next
+        look may come when another sender has it.
+        """
         lease_s = self.settings.lease.total_seconds()
         await asyncio.sleep(lease_s / 6)
-        soon = time.monotonic() + lease_s * 2 / 3
-        old = [number for number, held in self._held.items() if held.ends < soon]
+        begun = time.monotonic()
+        old = [n for n, held in self._held.items() if held.ends < begun + lease_s * 2 / 3]
         if not old:
             return
-        ends, until = time.monotonic() + lease_s, self._clock() + self.settings.lease
+        until = self._clock() + self.settings.lease
         try:
-            kept = await self._in_thread(self._leases.renew, old, until)
-        except StorageUnavailable:
-            self._drop(held for held in self._held.values() if held.ends < soon - lease_s / 3)
-            raise
+            async with asyncio.timeout(lease_s / 6):
+                kept = await self._in_thread(self._leases.renew, old, until)
+        except (StorageUnavailable, TimeoutError) as error:
+            _LOG.warning("leases cannot be renewed now: %s", error)
+            ending = time.monotonic() + lease_s / 2
+            self._drop(held for held in self._held.values() if held.ends < ending)
+            return
         for number in kept & self._held.keys():
-            self._held[number].ends = ends
+            self._held[number].ends = begun + lease_s
         self._drop(self._held[number] for number in set(old) - kept if number in self._held)
 
     def _drop(self, lost: Any) -> None:
