@@ -76,10 +76,10 @@ def test_what_takes_too_long_to_stop_is_given_back(database: Database) -> None:
 
 def test_a_lease_is_renewed_while_a_server_is_slow(database: Database) -> None:
     with receiving() as server:
-        server.answer = lambda request: Answer(delay_s=2.5)
+        server.answer = lambda request: Answer(delay_s=5)
         subscribe(database, "s1", {"webhook": server.url})
         (id,) = notify(database, "s1")
-        senders = [start_sender(database, settings(lease=0.9)) for _ in range(2)]
+        senders = [start_sender(database, settings(lease=4)) for _ in range(2)]
         wait_for(lambda: states(database) == {id: "sent"})
         for sender in senders:
             sender.stop()

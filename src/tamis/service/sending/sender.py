@@ -277,7 +277,7 @@ class Sender:
             async with asyncio.timeout(lease_s / 6):
                 kept = await self._in_thread(self._leases.renew, old, until)
         except (StorageUnavailable, TimeoutError) as error:
-            _LOG.warning("leases cannot be renewed now: %s", error)
+            _LOG.warning("leases cannot be renewed now: %s", str(error) or "no answer")
             ending = time.monotonic() + lease_s / 2
             self._drop(held for held in self._held.values() if held.ends < ending)
             return
