@@ -17,6 +17,7 @@
     ├── NotSupported            what an algorithm declares it cannot do  (ValueError)
     ├── SnapshotError           index files that cannot be written or opened
     ├── PipelineError           a pipeline that cannot start or go on
+    ├── InvalidSettings         settings that cannot be used             (ValueError)
     ├── StorageError            a database that cannot be used
     │   └── StorageUnavailable  … now, and perhaps later
     ├── VersionConflict         a change to what was changed meanwhile
@@ -41,6 +42,7 @@ __all__ = [
     "InvalidDelivery",
     "InvalidEvent",
     "InvalidSchema",
+    "InvalidSettings",
     "InvalidSubscription",
     "InvalidValue",
     "LimitReached",
@@ -112,6 +114,10 @@ class InvalidDelivery(InvalidSubscription):
 
 class InvalidSchema(TamisError, ValueError):
     """A schema that contradicts itself."""
+
+
+class InvalidSettings(TamisError, ValueError):
+    """Settings of the service that cannot be used."""
 
 
 class SchemaViolation(TamisError, ValueError):

@@ -460,7 +460,7 @@ def test_generated_ads_and_searches_are_varied() -> None:
 # -- the program itself
 
 
-@pytest.mark.parametrize("command", ["match", "explain", "run", "demo"])
+@pytest.mark.parametrize("command", ["match", "explain", "run", "send", "demo"])
 def test_help_has_an_example(run: Callable[..., Any], command: str) -> None:
     done = run(command, "--help")
     assert done.exit_code == 0

@@ -20,6 +20,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    UniqueConstraint,
 )
 
 METADATA = MetaData(
@@ -126,25 +127,32 @@ notifications = Table(
     _required("batch", BigInteger),
     Index(None, "owner", "number"),
     Index(None, "subscription_id", "number"),
+    Index(None, "due"),
 )
 
 deliveries = Table(
     "deliveries",
     METADATA,
-    Column("notification_id", Text, ForeignKey("notifications.id"), primary_key=True),
-    Column("transport", Text, primary_key=True),  # webhook, mail, apprise
-    _required("destination", Text),  # what fails together: a host, an address
+    Column("number", _NUMBER, primary_key=True),
+    Column("notification_id", Text, ForeignKey("notifications.id"), nullable=False),
+    _required("transport", Text),  # webhook, mail, apprise; none where it was skipped at once
+    _required("address", Text),  # a URL, a mail address
+    _required("destination", Text),  # what fails together: a host, a mail server
     _required("owner", Text),
     _required("priority", SmallInteger),
     _required("state", Text),  # waiting, sending, sent, dead, skipped
     _required("attempts", Integer),
     _required("next_at", Text),  # not before
+    _required("expires_at", Text),  # not after
     Column("lease_by", Text),
     Column("lease_until", Text),
     Column("problem", Text),  # of the last attempt
     _required("created_at", Text),
     _required("updated_at", Text),
-    Index(None, "state", "priority", "next_at"),
+    UniqueConstraint("notification_id", "transport", "address"),
+    # With the destination, those of a full one are passed over without looking at their rows.
+    Index(None, "state", "priority", "next_at", "destination"),
+    Index(None, "state", "updated_at"),
     Index(None, "owner", "state"),
 )
 
@@ -152,15 +160,17 @@ attempts = Table(
     "attempts",
     METADATA,
     Column("number", _NUMBER, primary_key=True),
+    _required("delivery", BigInteger),  # its number
     _required("notification_id", Text),
     _required("transport", Text),
     _required("attempt", Integer),
     _required("at", Text),
     _required("took_ms", Integer),
-    _required("outcome", Text),  # sent, failed, refused
+    _required("outcome", Text),  # sent, failed, refused, lost
     Column("status", Integer),  # of HTTP or SMTP
     Column("problem", Text),
     Index(None, "notification_id"),
+    Index(None, "at"),
 )
 
 circuits = Table(

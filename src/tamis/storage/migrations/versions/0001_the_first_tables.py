@@ -16,6 +16,7 @@ def upgrade() -> None:
     op.create_table(
         "attempts",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("delivery", sa.BigInteger(), nullable=False),
         sa.Column("notification_id", sa.Text(), nullable=False),
         sa.Column("transport", sa.Text(), nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
@@ -27,6 +28,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("number", name=op.f("pk_attempts")),
     )
     with op.batch_alter_table("attempts", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_attempts_at"), ["at"], unique=False)
         batch_op.create_index(
             batch_op.f("ix_attempts_notification_id"), ["notification_id"], unique=False
         )
@@ -95,6 +97,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("id", name=op.f("uq_notifications_id")),
     )
     with op.batch_alter_table("notifications", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_notifications_due"), ["due"], unique=False)
         batch_op.create_index(
             batch_op.f("ix_notifications_owner_number"), ["owner", "number"], unique=False
         )
@@ -137,14 +140,17 @@ def upgrade() -> None:
 
     op.create_table(
         "deliveries",
+        sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("notification_id", sa.Text(), nullable=False),
         sa.Column("transport", sa.Text(), nullable=False),
+        sa.Column("address", sa.Text(), nullable=False),
         sa.Column("destination", sa.Text(), nullable=False),
         sa.Column("owner", sa.Text(), nullable=False),
         sa.Column("priority", sa.SmallInteger(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("next_at", sa.Text(), nullable=False),
+        sa.Column("expires_at", sa.Text(), nullable=False),
         sa.Column("lease_by", sa.Text(), nullable=True),
         sa.Column("lease_until", sa.Text(), nullable=True),
         sa.Column("problem", sa.Text(), nullable=True),
@@ -153,23 +159,33 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["notification_id"], ["notifications.id"], name=op.f("fk_deliveries_notification_id")
         ),
-        sa.PrimaryKeyConstraint("notification_id", "transport", name=op.f("pk_deliveries")),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_deliveries")),
+        sa.UniqueConstraint(
+            "notification_id",
+            "transport",
+            "address",
+            name=op.f("uq_deliveries_notification_id_transport_address"),
+        ),
     )
     with op.batch_alter_table("deliveries", schema=None) as batch_op:
         batch_op.create_index(
             batch_op.f("ix_deliveries_owner_state"), ["owner", "state"], unique=False
         )
         batch_op.create_index(
-            batch_op.f("ix_deliveries_state_priority_next_at"),
-            ["state", "priority", "next_at"],
+            batch_op.f("ix_deliveries_state_priority_next_at_destination"),
+            ["state", "priority", "next_at", "destination"],
             unique=False,
+        )
+        batch_op.create_index(
+            batch_op.f("ix_deliveries_state_updated_at"), ["state", "updated_at"], unique=False
         )
 
 
 def downgrade() -> None:
     """Take them back."""
     with op.batch_alter_table("deliveries", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_deliveries_state_priority_next_at"))
+        batch_op.drop_index(batch_op.f("ix_deliveries_state_updated_at"))
+        batch_op.drop_index(batch_op.f("ix_deliveries_state_priority_next_at_destination"))
         batch_op.drop_index(batch_op.f("ix_deliveries_owner_state"))
 
     op.drop_table("deliveries")
@@ -181,6 +197,7 @@ def downgrade() -> None:
     with op.batch_alter_table("notifications", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_notifications_subscription_id_number"))
         batch_op.drop_index(batch_op.f("ix_notifications_owner_number"))
+        batch_op.drop_index(batch_op.f("ix_notifications_due"))
 
     op.drop_table("notifications")
     op.drop_table("keys")
@@ -190,5 +207,6 @@ def downgrade() -> None:
     op.drop_table("changes")
     with op.batch_alter_table("attempts", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_attempts_notification_id"))
+        batch_op.drop_index(batch_op.f("ix_attempts_at"))
 
     op.drop_table("attempts")

@@ -1,0 +1,78 @@
+"""Chat services: notifications by way of Apprise, which knows many of them."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import apprise
+
+from tamis.service.sending.digest import Digest, write_digest
+from tamis.service.sending.message import Message
+from tamis.service.sending.outcomes import SENT, Outcome, failed, hopeless
+from tamis.service.sending.settings import AppriseSettings
+
+__all__ = ["ChatTransport"]
+
+_THREADS = 8
+
+
+class ChatTransport:
+    """Sends notifications to the services of Apprise that the settings allow.
+
+    A service is told in a thread: Apprise waits for answers in its own way.
+    """
+
+    def __init__(self, settings: AppriseSettings) -> None:
+        self._settings = settings
+        self._asset = apprise.AppriseAsset(
+            app_id="Tamis", app_desc="Tamis", app_url="", secure_logging=True,
+            http_redirects=False, async_mode=False,
+        )  # fmt: skip
+        self._threads = ThreadPoolExecutor(_THREADS, "tamis-chat")
+
+    async def send(self, message: Message, at: datetime) -> Outcome:
+        """Send a notification."""
+        digest = write_digest(message)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(2 * self._settings.timeout_s):
+                return await loop.run_in_executor(
+                    self._threads, self._tell, message.address, digest
+                )
+        except TimeoutError:
+            return failed(f"no answer within {2 * self._settings.timeout_s:g} s")
+
+    def _tell(self, address: str, digest: Digest) -> Outcome:
+        service = self._service(address)
+        if service is None:
+            return hopeless("Apprise cannot use this address")
+        is_sent = service.notify(
+            title=digest.headline, body=digest.text, body_format=apprise.NotifyFormat.TEXT
+        )
+        return SENT if is_sent else failed("the service did not take it; Apprise does not say why")
+
+    def _service(self, address: str) -> Any:
+        """The service of an address; what the address says of timeouts and redirects is void."""
+        service = apprise.Apprise.instantiate(address, asset=self._asset)
+        if service is None or not _schemas(service) & set(self._settings.schemas):
+            return None
+        service.redirects = False
+        service.verify_certificate = True
+        service.socket_connect_timeout = self._settings.timeout_s
+        service.socket_read_timeout = self._settings.timeout_s
+        return service
+
+    async def close(self) -> None:
+        """Let go of the threads."""
+        self._threads.shutdown(wait=False)
+
+
+def _schemas(service: Any) -> set[str]:
+    """All schemas of a service: which one an address has is checked before."""
+    found: set[str] = set()
+    for given in (service.protocol, service.secure_protocol):
+        found |= {given} if isinstance(given, str) else set(given or ())
+    return found

@@ -1,0 +1,110 @@
+"""The settings of a sender."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tamis.errors import InvalidSettings
+
+__all__ = ["MailSettings", "SenderSettings", "WebhookSettings", "read_sender_settings"]
+
+CHAT_SCHEMAS = ("discord", "gchat", "pbul", "pover", "slack", "tgram", "wxteams")
+"""Services of Apprise that talk to one fixed host each, which no address can change."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WebhookSettings(_Section):
+    """What webhooks may reach, and for how long.
+
+    ``allow_networks`` may be reached though they are not public, and ``allow_hosts`` whatever
+    their address is (``.example.org`` allows all below it).
+    """
+
+    allow_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
+    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    max_response_bytes: Annotated[int, Field(ge=0)] = 65_536
+    max_redirects: Annotated[int, Field(ge=0, le=10)] = 3
+
+
+class MailSettings(_Section):
+    """The mail server, and what mails say of themselves.
+
+    ``public_url`` is where people reach the service: links to unsubscribe begin with it.
+    """
+
+    host: str
+    port: Annotated[int, Field(gt=0, le=65_535)] = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: str | None = None
+    password: Annotated[str | None, Field(repr=False)] = None
+    sender: str
+    sender_name: str = "Tamis"
+    public_url: str | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 30.0
+    connections: Annotated[int, Field(gt=0)] = 4
+
+
+class AppriseSettings(_Section):
+    """Which services of Apprise may be used.
+
+    Most of the others connect to whatever host their address names, which no guard checks.
+    """
+
+    schemas: tuple[str, ...] = CHAT_SCHEMAS
+    timeout_s: Annotated[float, Field(gt=0)] = 15.0
+
+
+class SenderSettings(_Section):
+    """How a sender goes about its work; without ``mail`` none is sent."""
+
+    webhook: WebhookSettings = WebhookSettings()
+    mail: MailSettings | None = None
+    apprise: AppriseSettings = AppriseSettings()
+
+    concurrency: Annotated[int, Field(gt=0)] = 128
+    per_destination: Annotated[int, Field(gt=0)] = 8
+    ahead: Annotated[int, Field(gt=0)] = 4
+    poll: timedelta = timedelta(milliseconds=200)
+    lease: timedelta = timedelta(seconds=30)
+    stop_within: timedelta = timedelta(seconds=10)
+
+    first_retry: timedelta = timedelta(seconds=5)
+    retry_factor: Annotated[float, Field(ge=1)] = 3.0
+    longest_retry: timedelta = timedelta(hours=6)
+    max_attempts: Annotated[int, Field(gt=0)] = 20
+    max_attempts_refused: Annotated[int, Field(gt=0)] = 3
+    max_age: timedelta = timedelta(days=3)
+
+    circuit_failures: Annotated[int, Field(gt=0)] = 5
+    circuit_rest: timedelta = timedelta(seconds=30)
+    circuit_longest_rest: timedelta = timedelta(minutes=10)
+
+    keep: timedelta = timedelta(days=7)
+    keep_dead: timedelta = timedelta(days=30)
+
+
+def read_sender_settings(path: Path) -> SenderSettings:
+    """Read settings from a TOML file; its lengths of time are in seconds."""
+    try:
+        held: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidSettings(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSettings(f"{path} is not TOML: {error}") from None
+    try:
+        return SenderSettings.model_validate(held)
+    except ValidationError as error:
+        told = "\n".join(
+            f"  {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+        )
+        raise InvalidSettings(f"{path} cannot be used:\n{told}") from None
