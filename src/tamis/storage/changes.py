@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, text, update
 
 from tamis.storage.database import Database
 from tamis.storage.tables import changes, counters, moment, subscriptions
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _CHANNEL = "tamis_changes"
 _POLL_S = 0.05
 _LONGEST_WAIT_S = 1.0  # between looks at the table, also where the database tells us
+# One statement however many there are; an INSERT a row would be most of the time of an import.
+_LOG_IN_POSTGRESQL = text(
+    "INSERT INTO changes (sequence, id, at) SELECT :first + place - 1, id, :at "
+    "FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS given (id, place)"
+)
 
 
 def log_changes(connection: Connection, ids: Sequence[str]) -> int:
@@ -31,10 +36,13 @@ def log_changes(connection: Connection, ids: Sequence[str]) -> int:
     last: int = connection.execute(raised.returning(counters.c.last)).scalar_one()
     if ids:
         first, at = last - len(ids) + 1, moment()
-        rows = [{"sequence": number, "id": id, "at": at} for number, id in enumerate(ids, first)]
-        connection.execute(insert(changes), rows)
         if connection.dialect.name == "postgresql":
+            given = {"first": first, "at": at, "ids": list(ids)}
+            connection.execute(_LOG_IN_POSTGRESQL, given)
             connection.execute(select(func.pg_notify(_CHANNEL, str(last))))
+        else:
+            rows = [{"sequence": n, "id": id, "at": at} for n, id in enumerate(ids, first)]
+            connection.execute(insert(changes), rows)
     return last
 
 

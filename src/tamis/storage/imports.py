@@ -1,0 +1,249 @@
+"""Many subscriptions at once: lines read by several processes, saved a few thousand at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select, text
+
+from tamis.errors import (
+    DuplicateSubscription,
+    InvalidSubscription,
+    LimitReached,
+    TamisError,
+    quoted,
+)
+from tamis.storage.changes import log_changes
+from tamis.storage.database import Database
+from tamis.storage.drafts import Rules, read_draft
+from tamis.storage.statements import upsert
+from tamis.storage.subscriptions import count_in, row_of
+from tamis.storage.tables import moment, owners, subscriptions
+from tamis.values import load_json
+
+LINES_AT_ONCE = 2_000
+
+_COLUMNS = tuple(column.name for column in subscriptions.columns)
+_KEPT = ("id", "owner", "version", "created_at")  # when a subscription is replaced
+
+
+class Result(NamedTuple):
+    """What became of a line: ``created``, ``replaced`` or ``error``; lines count from 1."""
+
+    line: int
+    id: str | None
+    result: str
+    error: TamisError | None = None
+
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LineReader:
+    """Reads lines of JSON; may be handed to another process."""
+
+    rules: Rules
+    most_bytes: int = 1_048_576
+
+    def read(self, first: int, lines: Sequence[bytes]) -> list[tuple[int, Row | TamisError]]:
+        """The row of each line, or what is wrong with it; empty lines are passed over."""
+        found: list[tuple[int, Row | TamisError]] = []
+        for number, line in enumerate(lines, first):
+            if not line.strip():
+                continue
+            try:
+                found.append((number, self._row(line)))
+            except TamisError as error:
+                found.append((number, error))
+        return found
+
+    def _row(self, line: bytes) -> Row:
+        if len(line) > self.most_bytes:
+            raise InvalidSubscription(
+                f"the line has more than the {self.most_bytes:,} bytes allowed"
+            )
+        try:
+            held = load_json(line)
+        except (ValueError, RecursionError) as error:
+            raise InvalidSubscription(f"the line is not JSON: {error}") from None
+        if not isinstance(held, Mapping):
+            raise InvalidSubscription("the line is no JSON object")
+        return row_of(read_draft(held, self.rules))
+
+
+class Importer:
+    """Saves rows of subscriptions; those whose id is there are replaced."""
+
+    def __init__(self, database: Database, most: int | None = None) -> None:
+        self.database, self.most = database, most
+
+    def save(self, read: Sequence[tuple[int, Row | TamisError]]) -> list[Result]:
+        """Save what was read in one transaction, and tell what became of each line."""
+        rows = {row["id"]: row for _, row in read if isinstance(row, dict)}
+        outcome: dict[str, str | TamisError] = {}
+        if rows:
+            with self.database.writing() as connection:
+                outcome = self._save(connection, rows)
+        return list(_results(read, outcome))
+
+    def _save(self, connection: Connection, rows: dict[str, Row]) -> dict[str, str | TamisError]:
+        now = moment()
+        for row in rows.values():
+            row["created_at"] = row["updated_at"] = now
+        refused = self._refuse_too_many(connection, rows)
+        write = _write_sqlite if self.database.is_sqlite else _write_postgresql
+        versions = write(connection, [row for id, row in rows.items() if id not in refused])
+        created: Counter[str] = Counter()
+        outcome: dict[str, str | TamisError] = dict(refused)
+        for id, row in rows.items():
+            if id in versions:
+                outcome[id] = "created" if versions[id] == 1 else "replaced"
+                created[row["owner"]] += versions[id] == 1
+            elif id not in refused:
+                outcome[id] = DuplicateSubscription(
+                    f"there is a subscription {quoted(id)} already, which is somebody else's; "
+                    "choose another id"
+                )
+        for owner, count in sorted(created.items()):
+            count_in(connection, owner, count)
+        log_changes(connection, list(versions))
+        return outcome
+
+    def _refuse_too_many(
+        self, connection: Connection, rows: dict[str, Row]
+    ) -> dict[str, TamisError]:
+        """The new ones beyond what an owner may have."""
+        if self.most is None:
+            return {}
+        refused: dict[str, TamisError] = {}
+        for owner, count in Counter(row["owner"] for row in rows.values()).items():
+            held = connection.execute(
+                select(owners.c.n_subscriptions).where(owners.c.owner == owner).with_for_update()
+            ).scalar()
+            room = self.most - (held or 0)
+            if count <= room:
+                continue
+            ids = [id for id, row in rows.items() if row["owner"] == owner]
+            known = set(_present(connection, ids))
+            for id in [id for id in ids if id not in known][max(room, 0) :]:
+                refused[id] = LimitReached(
+                    f"the owner {quoted(owner)} may have {self.most:,} subscriptions and has them"
+                )
+        return refused
+
+
+def read_many(
+    reader: LineReader, lines: Iterable[bytes]
+) -> Iterator[list[tuple[int, Row | TamisError]]]:
+    """Read lines a few thousand at a time, by several processes where there are many.
+
+    What is yielded is in the order of the lines.
+    """
+    source = iter(lines)
+    first = list(islice(source, LINES_AT_ONCE))
+    second = list(islice(source, LINES_AT_ONCE))
+    n_processes = min(os.cpu_count() or 1, 4)
+    if not second or n_processes == 1:
+        number = 1
+        while first:
+            yield reader.read(number, first)
+            number += len(first)
+            first, second = second, list(islice(source, LINES_AT_ONCE))
+        return
+    with reading_pool(n_processes) as pool:
+        waiting: deque[Future[list[tuple[int, Row | TamisError]]]] = deque()
+        number = 1
+        while first:
+            waiting.append(pool.submit(reader.read, number, first))
+            number += len(first)
+            first, second = second, list(islice(source, LINES_AT_ONCE))
+            if len(waiting) > 2 * n_processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def reading_pool(n_processes: int) -> ProcessPoolExecutor:
+    """Processes that read lines; started anew, for a fork would inherit our threads' locks."""
+    return ProcessPoolExecutor(n_processes, mp_context=get_context("spawn"))
+
+
+def _results(
+    read: Sequence[tuple[int, Row | TamisError]], outcome: Mapping[str, str | TamisError]
+) -> Iterator[Result]:
+    seen: set[str] = set()
+    for number, row in read:
+        if isinstance(row, TamisError):
+            yield Result(number, None, "error", row)
+            continue
+        told = outcome[row["id"]]
+        if isinstance(told, TamisError):
+            yield Result(number, row["id"], "error", told)
+        else:
+            # An id that is in one chunk twice: the last line counts.
+            yield Result(number, row["id"], "replaced" if row["id"] in seen else told)
+        seen.add(row["id"])
+
+
+def _present(connection: Connection, ids: Sequence[str]) -> Iterator[str]:
+    at_once = 10_000
+    for start in range(0, len(ids), at_once):
+        chosen = subscriptions.c.id.in_(ids[start : start + at_once])
+        yield from connection.execute(select(subscriptions.c.id).where(chosen)).scalars()
+
+
+def _write_sqlite(connection: Connection, rows: list[Row]) -> dict[str, int]:
+    """Nobody else writes meanwhile, so what is there can be asked first."""
+    known: dict[str, tuple[str, int]] = {}
+    at_once = 10_000
+    for start in range(0, len(rows), at_once):
+        ids = [row["id"] for row in rows[start : start + at_once]]
+        query = select(subscriptions.c.id, subscriptions.c.owner, subscriptions.c.version)
+        for id, owner, version in connection.execute(query.where(subscriptions.c.id.in_(ids))):
+            known[id] = owner, version
+    own = [row for row in rows if known.get(row["id"], (row["owner"],))[0] == row["owner"]]
+    versions = {row["id"]: known.get(row["id"], ("", 0))[1] + 1 for row in own}
+    if own:
+        made = upsert(connection, subscriptions)
+        statement = made.on_conflict_do_update(index_elements=["id"], set_=_replaced(made))
+        connection.execute(statement, own)
+    return versions
+
+
+def _replaced(made: Any) -> dict[str, Any]:
+    changed = {name: made.excluded[name] for name in _COLUMNS if name not in _KEPT}
+    return {**changed, "version": subscriptions.c.version + 1}
+
+
+_STAGE = text(
+    "CREATE TEMP TABLE staged (LIKE subscriptions) ON COMMIT DROP"
+)
+_UNSTAGE = text(
+    f"INSERT INTO subscriptions ({', '.join(_COLUMNS)}) "
+    f"SELECT {', '.join(_COLUMNS)} FROM staged ORDER BY id "
+    "ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _KEPT)
+    + ", version = subscriptions.version + 1 "
+    "WHERE subscriptions.owner = excluded.owner RETURNING id, version"
+)  # fmt: skip
+
+
+def _write_postgresql(connection: Connection, rows: list[Row]) -> dict[str, int]:
+    """Copied to a table aside, and from there in the order of ids: no two imports can deadlock."""
+    connection.execute(_STAGE)
+    driver: Any = connection.connection.driver_connection
+    with (
+        driver.cursor() as cursor,
+        cursor.copy(f"COPY staged ({', '.join(_COLUMNS)}) FROM STDIN") as copy,
+    ):
+        for row in rows:
+            copy.write_row([row[name] for name in _COLUMNS])
+    return {id: version for id, version in connection.execute(_UNSTAGE)}
