@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from tamis.errors import TokenReused, quoted
 from tamis.storage.database import Database
@@ -44,7 +44,7 @@ def claim(connection: Connection, token: Token) -> Answer | None:
     first = statement.on_conflict_do_nothing(index_elements=["key_prefix", "token"])
     if connection.execute(first.returning(idempotency.c.token)).first() is not None:
         return None
-    row = connection.execute(select(idempotency).where(*_is(token))).one()
+    row = connection.execute(select(idempotency).where(_is(token))).one()
     if row.request != token.request:
         raise TokenReused(
             f"the Idempotency-Key {quoted(token.token)} came with another request before; "
@@ -55,13 +55,13 @@ def claim(connection: Connection, token: Token) -> Answer | None:
 
 def keep(connection: Connection, token: Token, status: int, text: str) -> None:
     """Keep the answer for those who ask again."""
-    answered = update(idempotency).where(*_is(token)).values(status=status, answer=text)
+    answered = update(idempotency).where(_is(token)).values(status=status, answer=text)
     connection.execute(answered)
 
 
 def forget(connection: Connection, token: Token) -> None:
     """Let the next who asks be the first."""
-    connection.execute(delete(idempotency).where(*_is(token)))
+    connection.execute(delete(idempotency).where(_is(token)))
 
 
 def forget_old(database: Database, now: datetime | None = None) -> int:
@@ -73,8 +73,5 @@ def forget_old(database: Database, now: datetime | None = None) -> int:
         ).rowcount
 
 
-def _is(token: Token) -> tuple[object, ...]:
-    return (
-        idempotency.c.key_prefix == token.key_prefix,
-        idempotency.c.token == token.token,
-    )
+def _is(token: Token) -> ColumnElement[bool]:
+    return and_(idempotency.c.key_prefix == token.key_prefix, idempotency.c.token == token.token)

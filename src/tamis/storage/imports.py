@@ -223,9 +223,7 @@ def _replaced(made: Any) -> dict[str, Any]:
     return {**changed, "version": subscriptions.c.version + 1}
 
 
-_STAGE = text(
-    "CREATE TEMP TABLE staged (LIKE subscriptions) ON COMMIT DROP"
-)
+_STAGE = text("CREATE TEMP TABLE staged (LIKE subscriptions) ON COMMIT DROP")
 _UNSTAGE = text(
     f"INSERT INTO subscriptions ({', '.join(_COLUMNS)}) "
     f"SELECT {', '.join(_COLUMNS)} FROM staged ORDER BY id "
@@ -246,4 +244,4 @@ def _write_postgresql(connection: Connection, rows: list[Row]) -> dict[str, int]
     ):
         for row in rows:
             copy.write_row([row[name] for name in _COLUMNS])
-    return {id: version for id, version in connection.execute(_UNSTAGE)}
+    return {row.id: row.version for row in connection.execute(_UNSTAGE)}

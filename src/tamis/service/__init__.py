@@ -1,0 +1,6 @@
+"""The service: subscriptions, events and notifications over HTTP."""
+
+from tamis.service.app import make_app
+from tamis.service.settings import ServiceSettings
+
+__all__ = ["ServiceSettings", "make_app"]
