@@ -16,7 +16,7 @@ from tamis.storage.subscriptions import subscription_of
 __all__ = ["LiveIndex"]
 
 _AT_ONCE = 5_000
-_LOOK_EVERY_S = 1.0
+_LOOK_EVERY_S = 0.25  # also how long the end may have to wait
 _AGAIN_S = 0.5  # after the database was away
 
 
