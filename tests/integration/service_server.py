@@ -37,7 +37,7 @@ class Service:
     def client(self, key: str | None = None) -> httpx.Client:
         """A client with a key, that of the admin if none is given."""
         headers = {"Authorization": f"Bearer {self.admin if key is None else key}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=200)
 
     def wait_until_ready(self) -> None:
         """Wait until all subscriptions are loaded."""

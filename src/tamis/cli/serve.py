@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -58,6 +58,10 @@ class ServeJob:
                 running.start()
             stack.callback(start_sender(settings))
             print(f"http://{self.host}:{self.port}/v1", flush=True)
+            self._serve(server)
+
+    def _serve(self, server: uvicorn.Server) -> None:
+        with suppress(SystemExit):  # so uvicorn says that it has no port
             server.run()
         if not server.started:
             raise BadInput(f"the service could not start on {self.host}:{self.port}")

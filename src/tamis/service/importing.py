@@ -23,6 +23,7 @@ from tamis.errors import TamisError
 from tamis.service.metrics import Metrics
 from tamis.service.problems import BadRequest, problem_of
 from tamis.storage.imports import (
+    FEW_LINES,
     LINES_AT_ONCE,
     Importer,
     LineReader,
@@ -128,7 +129,7 @@ class Import:
         number = 1
         try:
             async for lines in self._chunks(body):
-                if number > 1 and pool is None and n_processes > 1:
+                if number > FEW_LINES and pool is None and n_processes > 1:
                     pool = reading_pool(n_processes)
                 waiting.append(loop.run_in_executor(pool, self._reader.read, number, lines))
                 number += len(lines)

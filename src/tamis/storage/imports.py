@@ -29,6 +29,7 @@ from tamis.storage.tables import moment, owners, subscriptions
 from tamis.values import load_json
 
 LINES_AT_ONCE = 2_000
+FEW_LINES = 8_000  # read before other processes would have started
 
 _COLUMNS = tuple(column.name for column in subscriptions.columns)
 _KEPT = ("id", "owner", "version", "created_at")  # when a subscription is replaced
@@ -147,24 +148,22 @@ def read_many(
 
     What is yielded is in the order of the lines.
     """
-    source = iter(lines)
-    first = list(islice(source, LINES_AT_ONCE))
-    second = list(islice(source, LINES_AT_ONCE))
+    source, number = iter(lines), 1
     n_processes = min(os.cpu_count() or 1, 4)
-    if not second or n_processes == 1:
-        number = 1
-        while first:
-            yield reader.read(number, first)
-            number += len(first)
-            first, second = second, list(islice(source, LINES_AT_ONCE))
+    while chunk := list(islice(source, LINES_AT_ONCE)):
+        yield reader.read(number, chunk)
+        number += len(chunk)
+        if number > FEW_LINES and n_processes > 1:
+            break
+    chunk = list(islice(source, LINES_AT_ONCE))
+    if not chunk:
         return
     with reading_pool(n_processes) as pool:
         waiting: deque[Future[list[tuple[int, Row | TamisError]]]] = deque()
-        number = 1
-        while first:
-            waiting.append(pool.submit(reader.read, number, first))
-            number += len(first)
-            first, second = second, list(islice(source, LINES_AT_ONCE))
+        while chunk:
+            waiting.append(pool.submit(reader.read, number, chunk))
+            number += len(chunk)
+            chunk = list(islice(source, LINES_AT_ONCE))
             if len(waiting) > 2 * n_processes:
                 yield waiting.popleft().result()
         while waiting:
