@@ -74,7 +74,8 @@ class StrictRoute(APIRoute):
         return handle
 
 
-def _parts(request: Request) -> Parts:
+# What depends on nothing that takes time is async: else each would be handed to a thread.
+async def _parts(request: Request) -> Parts:
     parts: Parts = request.app.state.parts
     return parts
 
@@ -113,7 +114,7 @@ def etag(version: int) -> str:
     return f'"{version}"'
 
 
-def _if_match(
+async def _if_match(
     if_match: Annotated[
         str | None,
         Header(description='Only if it still has this ETag, as in `"3"`.', examples=['"3"']),
@@ -127,7 +128,7 @@ def _if_match(
     return int(found[1])
 
 
-def _if_none_match(
+async def _if_none_match(
     if_none_match: Annotated[
         str | None,
         Header(description="Only if its ETag is none of these; `*` is any.", examples=["*"]),
