@@ -46,7 +46,7 @@ class Gate:
             _log_request(scope, status, time.perf_counter() - since)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not scope["path"].startswith(_GUARDED) or scope["path"].startswith("/v1/docs"):
+        if not scope["path"].startswith(_GUARDED):
             await self._app(scope, receive, send)
             return
         try:

@@ -26,12 +26,13 @@ class KafkaLog:
 
     def __init__(self, settings: KafkaSettings) -> None:
         try:
-            from confluent_kafka import Producer
+            from confluent_kafka import KafkaException, Producer
         except ImportError as error:
             raise MissingExtra(
                 f"Kafka needs confluent-kafka ({error}). Install it: pip install 'tamis[kafka]'"
             ) from error
         self._topic = settings.topic
+        self._failures = (BufferError, KafkaException)
         self._producer = Producer(
             {
                 "bootstrap.servers": settings.servers,
@@ -59,7 +60,7 @@ class KafkaLog:
                 self._producer.produce(
                     self._topic, text.encode(), event.id.encode(), on_delivery=tally.count
                 )
-            except (BufferError, Exception) as error:  # its own class is not importable here
+            except self._failures as error:  # too many wait already, or there is no such topic
                 tally.fail(str(error), len(events) - sent)
                 break
         return done

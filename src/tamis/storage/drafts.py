@@ -58,14 +58,24 @@ def read_draft(held: Mapping[str, Any], rules: Rules) -> Saved:
     return check_saved(Saved(subscription, spelling, is_paused), rules)
 
 
-def change_draft(saved: Saved, changes: Mapping[str, Any], rules: Rules) -> Saved:
-    """What a subscription becomes by changes to some of its fields; null takes a field away."""
-    held = saved.subscription
-    filter, spelling = held.filter, saved.spelling
+def read_changes(changes: Mapping[str, Any]) -> Callable[[Saved, Rules], Saved]:
+    """What makes of a subscription what some changes to its fields ask for; null takes one away.
+
+    A filter is read here and now: what is returned is used while a database waits.
+    """
+    parsed: tuple[Filter, Any] | None = None
     if "filter" in changes:
-        filter, spelling = read_filter(changes["filter"], changes.get("spelling"))
+        parsed = read_filter(changes["filter"], changes.get("spelling"))
     elif changes.get("spelling") is not None:
         raise InvalidSubscription("a spelling says how a filter is written; give the filter too")
+    return lambda saved, rules: _changed(saved, changes, parsed, rules)
+
+
+def _changed(
+    saved: Saved, changes: Mapping[str, Any], parsed: tuple[Filter, Any] | None, rules: Rules
+) -> Saved:
+    held = saved.subscription
+    filter, spelling = parsed or (held.filter, saved.spelling)
     kept = {name: getattr(held, name) for name in _SUBSCRIPTION_FIELDS}
     kept |= {name: changes[name] for name in _SUBSCRIPTION_FIELDS if name in changes}
     if kept["priority"] is None:

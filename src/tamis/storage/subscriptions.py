@@ -26,6 +26,7 @@ from tamis.storage.statements import upsert
 from tamis.storage.tables import counters, moment, owners, subscriptions
 
 _PAGE = 1_000
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,4 +309,4 @@ def _check_version(saved: Saved, wanted: int | None) -> None:
 
 
 def _as_text(held: Mapping[str, Any] | Sequence[Any] | str | bool) -> str:
-    return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(held)

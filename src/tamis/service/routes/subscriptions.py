@@ -34,7 +34,7 @@ from tamis.service.schemas import (
 )
 from tamis.service.sender import check_transports
 from tamis.storage import Saved
-from tamis.storage.drafts import Rules, change_draft, check_name, read_draft
+from tamis.storage.drafts import Rules, check_name, read_changes, read_draft
 from tamis.storage.idempotency import Token, claim, keep
 from tamis.storage.subscriptions import add
 
@@ -182,9 +182,9 @@ def change(
     for name in ("filter", "is_paused"):
         if name in given and given[name] is None:
             raise InvalidSubscription(f"{name} cannot be taken away; give another, or leave it out")
-    rules = rules_of(caller)
+    rules, edit = rules_of(caller), read_changes(given)
     made = parts.subscriptions.change(
-        _known_id(id), lambda one: change_draft(one, given, rules), owner=caller.owner,
+        _known_id(id), lambda one: edit(one, rules), owner=caller.owner,
         if_version=if_version,
     )  # fmt: skip
     return _answer(200, SubscriptionOut.of(made).model_dump())
