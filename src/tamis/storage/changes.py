@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Row, func, insert, select, text, update
+from sqlalchemy import Connection, Row, func, select, text, update
 
 from tamis.storage.database import Database
 from tamis.storage.tables import changes, counters, moment, subscriptions
@@ -19,6 +19,7 @@ _CHANNEL = "tamis_changes"
 _POLL_S = 0.05
 _LONGEST_WAIT_S = 1.0  # between looks at the table, also where the database tells us
 # One statement however many there are; an INSERT a row would be most of the time of an import.
+_LOG_IN_SQLITE = "INSERT INTO changes (sequence, id, at) VALUES (?, ?, ?)"
 _LOG_IN_POSTGRESQL = text(
     "INSERT INTO changes (sequence, id, at) SELECT :first + place - 1, id, :at "
     "FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS given (id, place)"
@@ -41,8 +42,8 @@ def log_changes(connection: Connection, ids: Sequence[str]) -> int:
             connection.execute(_LOG_IN_POSTGRESQL, given)
             connection.execute(select(func.pg_notify(_CHANNEL, str(last))))
         else:
-            rows = [{"sequence": n, "id": id, "at": at} for n, id in enumerate(ids, first)]
-            connection.execute(insert(changes), rows)
+            rows = [(number, id, at) for number, id in enumerate(ids, first)]
+            connection.exec_driver_sql(_LOG_IN_SQLITE, rows)
     return last
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from tamis.delivery import check_delivery
-from tamis.errors import InvalidSubscription, InvalidValue, NotAllowed, quoted
-from tamis.language import Filter, normal_form, parse_filter
-from tamis.language.normal import DEFAULT_CAP
+from tamis.delivery import check_delivery, parse_settings
+from tamis.errors import InvalidSubscription, InvalidValue, NotAllowed, TamisError, quoted
+from tamis.language import Filter, Predicate, normal_form, parse_filter
+from tamis.language.normal import DEFAULT_CAP, LITERALS_A_CONJUNCTION
+from tamis.language.tree import And
 from tamis.model import Subscription
+from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
 from tamis.storage.subscriptions import Saved
 
 FIELDS = frozenset(
@@ -22,6 +26,8 @@ FIELDS = frozenset(
 SPELLINGS = ("sql", "json", "query")
 LONGEST_NAME = 500  # of an id or an owner; a database indexes no text of any length
 
+_PLAIN = frozenset({"id", "filter", "priority", "delivery"})
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _SUBSCRIPTION_FIELDS = ("priority", "delivery", "location", "radius_m")
 
 
@@ -56,6 +62,50 @@ def read_draft(held: Mapping[str, Any], rules: Rules) -> Saved:
     if not isinstance(is_paused, bool):
         raise InvalidSubscription(f"is_paused {quoted(is_paused)} is not true or false")
     return check_saved(Saved(subscription, spelling, is_paused), rules)
+
+
+def plain_row(held: Mapping[str, Any], rules: Rules, now: str) -> tuple[Any, ...] | None:
+    """The row of what ``read_draft`` would read, in less than half the time; None if it must.
+
+    For the drafts that an import has by the million: a conjunction in JSON, of one owner, in no
+    place. Whatever is wrong or unusual is left to ``read_draft``.
+    """
+    id, filter, priority = held.get("id"), held.get("filter"), held.get("priority")
+    priority = DEFAULT_PRIORITY if priority is None else priority
+    if not held.keys() <= _PLAIN or type(filter) is not dict or filter.keys() == {"query"}:
+        return None
+    if type(id) is not str or type(priority) is not int or not 0 <= priority <= LOWEST_PRIORITY:
+        return None
+    try:
+        check_name(id, "id")
+        tree = parse_filter(filter)
+        delivery = _ENCODER.encode(held.get("delivery") or {})
+        told = _checked_settings(delivery, rules.check_transports)
+    except (TamisError, ValueError):
+        return None
+    parts = tree.parts if isinstance(tree, And) else (tree,)
+    is_one = len(parts) <= LITERALS_A_CONJUNCTION and all(isinstance(p, Predicate) for p in parts)
+    spelling = _ENCODER.encode(filter)
+    if not (is_one and told and spelling.isascii() and delivery.isascii()):
+        return None
+    return (
+        id, rules.owner, spelling, spelling, priority, delivery, None, None, None, None, False, 1,
+        now, now,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4_096)
+def _checked_settings(
+    text: str, check_transports: Callable[[Mapping[str, Any]], None] | None
+) -> bool:
+    """True; what is wrong with settings is raised. Many subscriptions have the same."""
+    delivery = json.loads(text)
+    if not isinstance(delivery, dict):
+        return False
+    parse_settings(delivery)
+    if check_transports is not None:
+        check_transports(delivery)
+    return True
 
 
 def read_changes(changes: Mapping[str, Any]) -> Callable[[Saved, Rules], Saved]:

@@ -6,7 +6,7 @@ import os
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any, NamedTuple
@@ -22,8 +22,7 @@ from tamis.errors import (
 )
 from tamis.storage.changes import log_changes
 from tamis.storage.database import Database
-from tamis.storage.drafts import Rules, read_draft
-from tamis.storage.statements import upsert
+from tamis.storage.drafts import Rules, plain_row, read_draft
 from tamis.storage.subscriptions import count_in, row_of
 from tamis.storage.tables import moment, owners, subscriptions
 from tamis.values import load_json
@@ -32,6 +31,7 @@ LINES_AT_ONCE = 2_000
 FEW_LINES = 8_000  # read before other processes would have started
 
 _COLUMNS = tuple(column.name for column in subscriptions.columns)
+_ID, _OWNER = _COLUMNS.index("id"), _COLUMNS.index("owner")
 _KEPT = ("id", "owner", "version", "created_at")  # when a subscription is replaced
 
 
@@ -44,7 +44,8 @@ class Result(NamedTuple):
     error: TamisError | None = None
 
 
-Row = dict[str, Any]
+Row = tuple[Any, ...]
+"""A row of the table, its columns in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +58,17 @@ class LineReader:
     def read(self, first: int, lines: Sequence[bytes]) -> list[tuple[int, Row | TamisError]]:
         """The row of each line, or what is wrong with it; empty lines are passed over."""
         found: list[tuple[int, Row | TamisError]] = []
+        now = moment()
         for number, line in enumerate(lines, first):
             if not line.strip():
                 continue
             try:
-                found.append((number, self._row(line)))
+                found.append((number, self._row(line, now)))
             except TamisError as error:
                 found.append((number, error))
         return found
 
-    def _row(self, line: bytes) -> Row:
+    def _row(self, line: bytes, now: str) -> Row:
         if len(line) > self.most_bytes:
             raise InvalidSubscription(
                 f"the line has more than the {self.most_bytes:,} bytes allowed"
@@ -77,7 +79,11 @@ class LineReader:
             raise InvalidSubscription(f"the line is not JSON: {error}") from None
         if not isinstance(held, Mapping):
             raise InvalidSubscription("the line is no JSON object")
-        return row_of(read_draft(held, self.rules))
+        row = plain_row(held, self.rules, now)
+        if row is not None:
+            return row
+        made = row_of(replace(read_draft(held, self.rules), created_at=now, updated_at=now))
+        return tuple([made[name] for name in _COLUMNS])
 
 
 class Importer:
@@ -88,7 +94,7 @@ class Importer:
 
     def save(self, read: Sequence[tuple[int, Row | TamisError]]) -> list[Result]:
         """Save what was read in one transaction, and tell what became of each line."""
-        rows = {row["id"]: row for _, row in read if isinstance(row, dict)}
+        rows = {row[_ID]: row for _, row in read if isinstance(row, tuple)}
         outcome: dict[str, str | TamisError] = {}
         if rows:
             with self.database.writing() as connection:
@@ -96,9 +102,6 @@ class Importer:
         return list(_results(read, outcome))
 
     def _save(self, connection: Connection, rows: dict[str, Row]) -> dict[str, str | TamisError]:
-        now = moment()
-        for row in rows.values():
-            row["created_at"] = row["updated_at"] = now
         refused = self._refuse_too_many(connection, rows)
         write = _write_sqlite if self.database.is_sqlite else _write_postgresql
         versions = write(connection, [row for id, row in rows.items() if id not in refused])
@@ -107,7 +110,7 @@ class Importer:
         for id, row in rows.items():
             if id in versions:
                 outcome[id] = "created" if versions[id] == 1 else "replaced"
-                created[row["owner"]] += versions[id] == 1
+                created[row[_OWNER]] += versions[id] == 1
             elif id not in refused:
                 outcome[id] = DuplicateSubscription(
                     f"there is a subscription {quoted(id)} already, which is somebody else's; "
@@ -126,14 +129,14 @@ class Importer:
         if self.most is None:
             return {}
         refused: dict[str, TamisError] = {}
-        for owner, count in Counter(row["owner"] for row in rows.values()).items():
+        for owner, count in Counter(row[_OWNER] for row in rows.values()).items():
             held = connection.execute(
                 select(owners.c.n_subscriptions).where(owners.c.owner == owner)
             ).scalar()
             room = self.most - (held or 0)
             if count <= room:
                 continue
-            ids = [id for id, row in rows.items() if row["owner"] == owner]
+            ids = [id for id, row in rows.items() if row[_OWNER] == owner]
             known = set(_present(connection, ids))
             for id in [id for id in ids if id not in known][max(room, 0) :]:
                 refused[id] = LimitReached(
@@ -184,13 +187,13 @@ def _results(
         if isinstance(row, TamisError):
             yield Result(number, None, "error", row)
             continue
-        told = outcome[row["id"]]
+        told = outcome[row[_ID]]
         if isinstance(told, TamisError):
-            yield Result(number, row["id"], "error", told)
+            yield Result(number, row[_ID], "error", told)
         else:
             # An id that is in one chunk twice: the last line counts.
-            yield Result(number, row["id"], "replaced" if row["id"] in seen else told)
-        seen.add(row["id"])
+            yield Result(number, row[_ID], "replaced" if row[_ID] in seen else told)
+        seen.add(row[_ID])
 
 
 def _present(connection: Connection, ids: Sequence[str]) -> Iterator[str]:
@@ -205,33 +208,29 @@ def _write_sqlite(connection: Connection, rows: list[Row]) -> dict[str, int]:
     known: dict[str, tuple[str, int]] = {}
     at_once = 10_000
     for start in range(0, len(rows), at_once):
-        ids = [row["id"] for row in rows[start : start + at_once]]
+        ids = [row[_ID] for row in rows[start : start + at_once]]
         query = select(subscriptions.c.id, subscriptions.c.owner, subscriptions.c.version)
         for id, owner, version in connection.execute(query.where(subscriptions.c.id.in_(ids))):
             known[id] = owner, version
-    own = [row for row in rows if known.get(row["id"], (row["owner"],))[0] == row["owner"]]
-    versions = {row["id"]: known.get(row["id"], ("", 0))[1] + 1 for row in own}
+    own = [row for row in rows if known.get(row[_ID], (row[_OWNER],))[0] == row[_OWNER]]
+    versions = {row[_ID]: known.get(row[_ID], ("", 0))[1] + 1 for row in own}
     if own:
-        made = upsert(connection, subscriptions)
-        statement = made.on_conflict_do_update(index_elements=["id"], set_=_replaced(made))
-        connection.execute(statement, own)
+        connection.exec_driver_sql(_UPSERT.format(source=f"VALUES ({_MARKS})"), own)
     return versions
 
 
-def _replaced(made: Any) -> dict[str, Any]:
-    changed = {name: made.excluded[name] for name in _COLUMNS if name not in _KEPT}
-    return {**changed, "version": subscriptions.c.version + 1}
-
-
+# As text: what SQLAlchemy does for each row takes longer than saving it.
+_MARKS = ", ".join("?" for _ in _COLUMNS)
+_UPSERT = (
+    f"INSERT INTO subscriptions ({', '.join(_COLUMNS)}) {{source}} ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _KEPT)
+    + ", version = subscriptions.version + 1"
+)
 _STAGE = text("CREATE TEMP TABLE staged (LIKE subscriptions) ON COMMIT DROP")
 _UNSTAGE = text(
-    f"INSERT INTO subscriptions ({', '.join(_COLUMNS)}) "
-    f"SELECT {', '.join(_COLUMNS)} FROM staged ORDER BY id "
-    "ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _KEPT)
-    + ", version = subscriptions.version + 1 "
-    "WHERE subscriptions.owner = excluded.owner RETURNING id, version"
-)  # fmt: skip
+    _UPSERT.format(source=f"SELECT {', '.join(_COLUMNS)} FROM staged ORDER BY id")
+    + " WHERE subscriptions.owner = excluded.owner RETURNING id, version"
+)
 
 
 def _write_postgresql(connection: Connection, rows: list[Row]) -> dict[str, int]:
@@ -242,6 +241,16 @@ def _write_postgresql(connection: Connection, rows: list[Row]) -> dict[str, int]
         driver.cursor() as cursor,
         cursor.copy(f"COPY staged ({', '.join(_COLUMNS)}) FROM STDIN") as copy,
     ):
-        for row in rows:
-            copy.write_row([row[name] for name in _COLUMNS])
+        copy.write("".join(map(_copy_line, rows)).encode())
     return {row.id: row.version for row in connection.execute(_UNSTAGE)}
+
+
+def _copy_line(row: Row) -> str:
+    """A row as PostgreSQL copies it; texts have no control characters but what JSON escapes."""
+    return "\t".join([_copy_field(held) for held in row]) + "\n"
+
+
+def _copy_field(held: Any) -> str:
+    if type(held) is str:
+        return held.replace("\\", "\\\\") if "\\" in held else held
+    return "\\N" if held is None else str(held)
