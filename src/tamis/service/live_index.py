@@ -17,6 +17,7 @@ __all__ = ["LiveIndex"]
 
 _AT_ONCE = 5_000
 _LOOK_EVERY_S = 0.25  # also how long the end may have to wait
+_PAUSE_S = 0.1  # so that many changes are read at once; who matches looks for them anyway
 _AGAIN_S = 0.5  # after the database was away
 
 
@@ -104,6 +105,7 @@ class LiveIndex:
             while not self._stopped.is_set():
                 if watch.wait(self._sequence, _LOOK_EVERY_S) > self._sequence:
                     self._apply_new()
+                    self._stopped.wait(_PAUSE_S)
 
     def _apply_new(self) -> None:
         if self._log.last() == self._sequence:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.errors import (
     DuplicateSubscription,
@@ -26,6 +27,17 @@ from tamis.storage.statements import upsert
 from tamis.storage.tables import counters, moment, owners, subscriptions
 
 _PAGE = 1_000
+# Made once: to make a statement of so many columns takes longer than to execute it.
+_ID = subscriptions.c.id == bindparam("wanted")
+_READ = select(subscriptions).where(_ID)
+_LOCK = _READ.with_for_update()  # nothing in SQLite, where the whole database is ours
+_UPDATE = update(subscriptions).where(_ID)
+_INSERTS = {
+    name: dialect.insert(subscriptions)
+    .on_conflict_do_nothing(index_elements=["id"])
+    .returning(subscriptions.c.id)
+    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
+}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -188,9 +200,7 @@ def add(connection: Connection, saved: Saved, most: int | None = None) -> Saved:
     made = _stamped(saved)
     # The subscription before its owner, as where one is deleted: else two could wait for each
     # other.
-    statement = upsert(connection, subscriptions).values(row_of(made))
-    inserted = statement.on_conflict_do_nothing(index_elements=["id"]).returning(subscriptions.c.id)
-    if connection.execute(inserted).first() is None:
+    if connection.execute(_INSERTS[connection.dialect.name], row_of(made)).first() is None:
         raise _taken(made.id)
     count_in(connection, made.owner, 1, most)
     log_changes(connection, [made.id])
@@ -280,17 +290,12 @@ def _find(connection: Connection, id: str, owner: str | None, *, lock: bool = Fa
 
 
 def _look(connection: Connection, id: str, *, lock: bool) -> Saved | None:
-    query = select(subscriptions).where(subscriptions.c.id == id)
-    if lock:
-        query = query.with_for_update()  # nothing in SQLite, where the whole database is ours
-    row = connection.execute(query).first()
+    row = connection.execute(_LOCK if lock else _READ, {"wanted": id}).first()
     return None if row is None else saved_of(row)
 
 
 def _store(connection: Connection, made: Saved) -> None:
-    connection.execute(
-        update(subscriptions).where(subscriptions.c.id == made.id).values(row_of(made))
-    )
+    connection.execute(_UPDATE, {**row_of(made), "wanted": made.id})
     log_changes(connection, [made.id])
 
 
