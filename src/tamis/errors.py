@@ -22,6 +22,10 @@
     │   └── StorageUnavailable  … now, and perhaps later
     ├── VersionConflict         a change to what was changed meanwhile
     ├── LimitReached            more of something than an owner may have
+    ├── NotAllowed              a key that is none, or may not do what was asked
+    ├── TokenReused             an Idempotency-Key of another request    (ValueError)
+    ├── UnknownKey              a key nobody made                        (KeyError)
+    ├── UnknownNotification     a notification that is not there         (KeyError)
     └── MissingExtra            an optional part that is not installed   (ImportError)
 
 A message says what was given, what was expected and what to do. What was given is ``quoted``,
@@ -47,6 +51,7 @@ __all__ = [
     "InvalidValue",
     "LimitReached",
     "MissingExtra",
+    "NotAllowed",
     "NotSupported",
     "PipelineError",
     "SchemaViolation",
@@ -54,7 +59,10 @@ __all__ = [
     "StorageError",
     "StorageUnavailable",
     "TamisError",
+    "TokenReused",
     "UnknownEvent",
+    "UnknownKey",
+    "UnknownNotification",
     "UnknownSubscription",
     "VersionConflict",
 ]
@@ -131,8 +139,9 @@ class FilterError(TamisError, ValueError):
 class FilterSyntaxError(FilterError):
     """A filter that cannot be read.
 
-    ``line`` and ``column`` count from 1. For a filter that is not text (a JSON
-    object) they are ``None`` and ``path`` says where in the object the trouble is.
+    ``line`` and ``column`` count from 1, ``offset`` from 0; ``excerpt`` is the line with a caret
+    under the place. For a filter that is not text (a JSON object) they are ``None`` and ``path``
+    says where in the object the trouble is.
     """
 
     def __init__(
@@ -147,6 +156,8 @@ class FilterSyntaxError(FilterError):
         self.path = path
         self.line: int | None = None
         self.column: int | None = None
+        self.offset: int | None = None
+        self.excerpt: str | None = None
         super().__init__(self._describe(problem, text, offset))
 
     def _describe(self, problem: str, text: str | None, offset: int | None) -> str:
@@ -155,8 +166,10 @@ class FilterSyntaxError(FilterError):
         before = text[:offset]
         self.line = before.count("\n") + 1
         self.column = offset - (before.rfind("\n") + 1) + 1
-        excerpt, caret = _excerpt(text, offset, self.column)
-        return f"{problem} (line {self.line}, column {self.column})\n  {excerpt}\n  {caret}"
+        self.offset = offset
+        shown, caret = _excerpt(text, offset, self.column)
+        self.excerpt = f"{shown}\n{caret}"
+        return f"{problem} (line {self.line}, column {self.column})\n  {shown}\n  {caret}"
 
 
 def _excerpt(text: str, offset: int, column: int, width: int = 72) -> tuple[str, str]:
@@ -231,6 +244,28 @@ class VersionConflict(TamisError):
 
 class LimitReached(TamisError):
     """More of something than an owner may have."""
+
+
+class NotAllowed(TamisError):
+    """A key that is missing, unknown or revoked, or that may not do what was asked."""
+
+
+class TokenReused(TamisError, ValueError):
+    """An Idempotency-Key that came with another request before."""
+
+
+class UnknownKey(TamisError, KeyError):
+    """A key that nobody made."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownNotification(TamisError, KeyError):
+    """A notification that is not there, or is somebody else's."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 class MissingExtra(TamisError, ImportError):

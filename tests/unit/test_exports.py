@@ -16,6 +16,7 @@ PACKAGES = [
     "tamis.algorithms",
     "tamis.bench",
     "tamis.cli",
+    "tamis.client",
     "tamis.delivery",
     "tamis.errors",
     "tamis.events",
@@ -23,6 +24,8 @@ PACKAGES = [
     "tamis.language",
     "tamis.matching",
     "tamis.model",
+    "tamis.service",
+    "tamis.storage",
     "tamis.values",
 ]
 # DESIGN.md, "Public face".

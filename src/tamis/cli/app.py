@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tamis.cli.service import add_service_commands
 from tamis.cli.terminal import exit_codes, require_extra, run_app
 
 app = typer.Typer(
@@ -309,6 +310,8 @@ def show_algorithm(
 
         show(algorithm, event, n_subscriptions, n_attributes, seed, output)
 
+
+add_service_commands(app)
 
 bench = typer.Typer(name="bench", help="Measure Tamis on this machine.", no_args_is_help=True)
 app.add_typer(bench)

@@ -143,10 +143,15 @@ def _parse_text(text: str) -> Settings:
 
 def _check_name(name: object) -> None:
     """Other names are the sender's, but a slip of the pen must not mean "immediate, no cap"."""
-    if name not in _NAMES and (close := get_close_matches(str(name), _NAMES, 1, 0.8)):
+    if name not in _NAMES and (meant := _name_meant(str(name))):
         raise InvalidDelivery(
-            f"the delivery setting {quoted(name)} is not known; expected {quoted(close[0])}"
+            f"the delivery setting {quoted(name)} is not known; expected {quoted(meant)}"
         )
+
+
+@lru_cache(maxsize=1024)  # an import asks for the same few a million times
+def _name_meant(name: str) -> str | None:
+    return next(iter(get_close_matches(name, _NAMES, 1, 0.8)), None)
 
 
 def _parse_max_digest(most: object) -> int:

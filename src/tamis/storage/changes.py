@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, select, text, update
 
 from tamis.storage.database import Database
 from tamis.storage.tables import changes, counters, moment, subscriptions
@@ -18,6 +18,22 @@ if TYPE_CHECKING:
 _CHANNEL = "tamis_changes"
 _POLL_S = 0.05
 _LONGEST_WAIT_S = 1.0  # between looks at the table, also where the database tells us
+_RAISE = (
+    update(counters)
+    .where(counters.c.name == "changes")
+    .values(last=counters.c.last + bindparam("n_changes"))
+    .returning(counters.c.last)
+)
+_LAST = select(counters.c.last).where(counters.c.name == "changes")
+_LOG_IN_SQLITE = "INSERT INTO changes (sequence, id, at) VALUES (?, ?, ?)"
+# One statement however many there are: every other is a way to the server and back.
+_LOG_IN_POSTGRESQL = text(
+    "WITH raised AS (UPDATE counters SET last = last + :n_changes WHERE name = 'changes' "
+    "RETURNING last), logged AS (INSERT INTO changes (sequence, id, at) "
+    "SELECT raised.last - :n_changes + place, id, :at FROM raised, "
+    "unnest(CAST(:ids AS text[])) WITH ORDINALITY AS given (id, place)) "
+    "SELECT last, pg_notify(:channel, CAST(last AS text)) FROM raised"
+)
 
 
 def log_changes(connection: Connection, ids: Sequence[str]) -> int:
@@ -26,15 +42,14 @@ def log_changes(connection: Connection, ids: Sequence[str]) -> int:
     The counter's row stays locked until the commit, so sequences are committed in their order
     and none is left out. Returns the sequence of the last change.
     """
-    counter = counters.c.name == "changes"
-    raised = update(counters).where(counter).values(last=counters.c.last + len(ids))
-    last: int = connection.execute(raised.returning(counters.c.last)).scalar_one()
+    at = moment()
+    if connection.dialect.name == "postgresql":
+        given = {"n_changes": len(ids), "ids": list(ids), "at": at, "channel": _CHANNEL}
+        return int(connection.execute(_LOG_IN_POSTGRESQL, given).scalar_one())
+    last: int = connection.execute(_RAISE, {"n_changes": len(ids)}).scalar_one()
     if ids:
-        first, at = last - len(ids) + 1, moment()
-        rows = [{"sequence": number, "id": id, "at": at} for number, id in enumerate(ids, first)]
-        connection.execute(insert(changes), rows)
-        if connection.dialect.name == "postgresql":
-            connection.execute(select(func.pg_notify(_CHANNEL, str(last))))
+        rows = [(number, id, at) for number, id in enumerate(ids, last - len(ids) + 1)]
+        connection.exec_driver_sql(_LOG_IN_SQLITE, rows)
     return last
 
 
@@ -140,7 +155,5 @@ def _listen(database: Database) -> psycopg.Connection:
 
 
 def _last(connection: Connection) -> int:
-    found: int = connection.execute(
-        select(counters.c.last).where(counters.c.name == "changes")
-    ).scalar_one()
+    found: int = connection.execute(_LAST).scalar_one()
     return found

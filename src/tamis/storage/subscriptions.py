@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.errors import (
     DuplicateSubscription,
@@ -26,13 +27,26 @@ from tamis.storage.statements import upsert
 from tamis.storage.tables import counters, moment, owners, subscriptions
 
 _PAGE = 1_000
+# Made once: to make a statement of so many columns takes longer than to execute it.
+_ID = subscriptions.c.id == bindparam("wanted")
+_READ = select(subscriptions).where(_ID)
+_LOCK = _READ.with_for_update()  # nothing in SQLite, where the whole database is ours
+_UPDATE = update(subscriptions).where(_ID)
+_INSERTS = {
+    name: dialect.insert(subscriptions)
+    .on_conflict_do_nothing(index_elements=["id"])
+    .returning(subscriptions.c.id)
+    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
+}
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
     """A subscription as it is saved.
 
-    ``spelling`` is the filter as its owner wrote it; ``version`` counts its changes from 1.
+    ``spelling`` is the filter as its owner wrote it, ``{"query": text}`` for query notation;
+    ``version`` counts its changes from 1.
     """
 
     subscription: Subscription
@@ -68,17 +82,7 @@ class SubscriptionStore:
     def create(self, saved: Saved, *, most: int | None = None) -> Saved:
         """Save a new subscription; its owner may have ``most`` of them."""
         with self.database.writing() as connection:
-            made = _stamped(saved)
-            count_in(connection, made.owner, 1, most)
-            known = select(subscriptions.c.id).where(subscriptions.c.id == made.id)
-            if connection.execute(known).first() is not None:
-                raise DuplicateSubscription(
-                    f"there is a subscription {quoted(made.id)} already; "
-                    "replace it, or choose another id"
-                )
-            connection.execute(insert(subscriptions), row_of(made))
-            log_changes(connection, [made.id])
-        return made
+            return add(connection, saved, most)
 
     def get(self, id: str, owner: str | None = None) -> Saved:
         """The subscription with an id."""
@@ -98,11 +102,43 @@ class SubscriptionStore:
             made = replace(edit(before), version=before.version + 1, updated_at=moment())
             if (made.id, made.owner) != (before.id, before.owner):
                 raise ValueError(f"an edit of {id!r} changed its id or owner")
-            connection.execute(
-                update(subscriptions).where(subscriptions.c.id == id).values(row_of(made))
-            )
-            log_changes(connection, [id])
+            _store(connection, made)
         return made
+
+    def put(
+        self,
+        id: str,
+        make: Callable[[Saved | None], Saved],
+        *,
+        owner: str | None = None,
+        if_version: int | None = None,
+        if_absent: bool = False,
+        most: int | None = None,
+    ) -> tuple[Saved, bool]:
+        """Save what ``make`` makes of the subscription that is there, or of None.
+
+        With ``if_version`` only if it is there and has that version, with ``if_absent`` only if
+        it is not there. Returns what was saved, and whether it is new.
+        """
+        with self.database.writing() as connection:
+            before = _look(connection, id, lock=True)
+            if before is not None and owner not in (None, before.owner):
+                raise _taken(id)
+            if before is None:
+                if if_version is not None:
+                    raise VersionConflict(f"there is no subscription {quoted(id)} to replace")
+                return add(connection, make(None), most), True
+            if if_absent:
+                raise VersionConflict(f"there is a subscription {quoted(id)} already")
+            _check_version(before, if_version)
+            made = make(before)
+            made = replace(
+                made, version=before.version + 1, created_at=before.created_at, updated_at=moment()
+            )
+            if (made.id, made.owner) != (before.id, before.owner):
+                raise _taken(id)
+            _store(connection, made)
+        return made, False
 
     def delete(self, id: str, *, owner: str | None = None, if_version: int | None = None) -> None:
         """Take a subscription away."""
@@ -159,14 +195,27 @@ class SubscriptionStore:
                 yield subscription_of(row)
 
 
+def add(connection: Connection, saved: Saved, most: int | None = None) -> Saved:
+    """Save a new subscription in a transaction of the caller's; see `SubscriptionStore.create`."""
+    made = _stamped(saved)
+    # The subscription before its owner, as where one is deleted: else two could wait for each
+    # other.
+    if connection.execute(_INSERTS[connection.dialect.name], row_of(made)).first() is None:
+        raise _taken(made.id)
+    count_in(connection, made.owner, 1, most)
+    log_changes(connection, [made.id])
+    return made
+
+
 def row_of(saved: Saved) -> dict[str, Any]:
     """The row of a subscription."""
-    held = saved.subscription
+    held, spelling = saved.subscription, _as_text(saved.spelling)
+    is_json = isinstance(saved.spelling, Mapping) and saved.spelling.keys() != {"query"}
     return {
         "id": held.id,
         "owner": held.owner,
-        "filter": _as_text(to_json(held.filter)),
-        "spelling": _as_text(saved.spelling),
+        "filter": spelling if is_json else _as_text(to_json(held.filter)),
+        "spelling": spelling,
         "priority": held.priority,
         "delivery": _as_text(held.delivery),
         "lon": held.location and held.location.lon,
@@ -234,13 +283,26 @@ def _stamped(saved: Saved) -> Saved:
 
 
 def _find(connection: Connection, id: str, owner: str | None, *, lock: bool = False) -> Saved:
-    query = select(subscriptions).where(subscriptions.c.id == id)
-    if lock:
-        query = query.with_for_update()  # nothing in SQLite, where the whole database is ours
-    row = connection.execute(query).first()
-    if row is None or owner not in (None, row.owner):
+    found = _look(connection, id, lock=lock)
+    if found is None or owner not in (None, found.owner):
         raise UnknownSubscription(f"there is no subscription {quoted(id)}")
-    return saved_of(row)
+    return found
+
+
+def _look(connection: Connection, id: str, *, lock: bool) -> Saved | None:
+    row = connection.execute(_LOCK if lock else _READ, {"wanted": id}).first()
+    return None if row is None else saved_of(row)
+
+
+def _store(connection: Connection, made: Saved) -> None:
+    connection.execute(_UPDATE, {**row_of(made), "wanted": made.id})
+    log_changes(connection, [made.id])
+
+
+def _taken(id: str) -> DuplicateSubscription:
+    return DuplicateSubscription(
+        f"there is a subscription {quoted(id)} already; replace it, or choose another id"
+    )
 
 
 def _check_version(saved: Saved, wanted: int | None) -> None:
@@ -252,4 +314,4 @@ def _check_version(saved: Saved, wanted: int | None) -> None:
 
 
 def _as_text(held: Mapping[str, Any] | Sequence[Any] | str | bool) -> str:
-    return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(held)

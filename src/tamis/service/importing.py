@@ -1,0 +1,190 @@
+"""An import while it runs: lines come in, are read by other processes, saved, and told of.
+
+What is told goes through a file in between, so that a client that sends everything before it
+reads anything does not stop the import, nor fill the memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tamis.errors import TamisError
+from tamis.service.metrics import Metrics
+from tamis.service.problems import BadRequest, problem_of
+from tamis.storage.imports import (
+    FEW_LINES,
+    LINES_AT_ONCE,
+    Importer,
+    LineReader,
+    Result,
+    Row,
+    reading_pool,
+)
+
+__all__ = ["DuplexResponse", "Import"]
+
+_IN_MEMORY = 1_048_576
+_AT_ONCE = 65_536
+
+_Read = list[tuple[int, Row | TamisError]]
+
+
+class DuplexResponse(Response):
+    """An answer that is sent while the body of its request still comes in.
+
+    Starlette's own for streams waits for the end of the connection meanwhile, and so takes parts
+    of the body that are not meant for it.
+    """
+
+    def __init__(self, parts: AsyncIterator[bytes], media_type: str) -> None:
+        super().__init__(media_type=media_type)
+        del self.headers["content-length"]
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer; it begins when its first part is there, and so after the request."""
+        is_begun = False
+        async for part in self._parts:
+            if not is_begun:
+                head = {"status": self.status_code, "headers": self.raw_headers}
+                await send({"type": "http.response.start", **head})
+                is_begun = True
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class Import:
+    """One import."""
+
+    def __init__(
+        self, reader: LineReader, importer: Importer, metrics: Metrics, *, only_errors: bool
+    ) -> None:
+        self._reader, self._importer, self._metrics = reader, importer, metrics
+        self._only_errors = only_errors
+        self._counts: Counter[str] = Counter()
+        self._n_lines = 0
+        self._spool: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed by run)
+        self._written = 0
+        self._news = asyncio.Event()
+        self._is_over = False
+
+    async def run(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """What is told of the lines of a body, while it comes in."""
+        work = asyncio.create_task(self._work(body))
+        told = 0
+        try:
+            while True:
+                self._news.clear()
+                is_over = self._is_over
+                while told < self._written:
+                    self._spool.seek(told)
+                    part = self._spool.read(min(_AT_ONCE, self._written - told))
+                    told += len(part)
+                    yield part
+                if is_over:
+                    break
+                await self._news.wait()
+            await work
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            self._spool.close()
+
+    async def _work(self, body: AsyncIterator[bytes]) -> None:
+        try:
+            await self._save_all(body)
+            self._tell([{"summary": self._summary()}])
+        except ClientDisconnect:
+            pass  # nobody is there to be told; what came in whole chunks is saved
+        except TamisError as error:
+            # The answer has begun, so its status cannot say it any more.
+            self._tell([{"problem": problem_of(error), "summary": self._summary()}])
+        finally:
+            self._is_over = True
+            self._news.set()
+
+    def _summary(self) -> dict[str, int]:
+        return {
+            "lines": self._n_lines, "created": self._counts["created"],
+            "replaced": self._counts["replaced"], "errors": self._counts["error"],
+        }  # fmt: skip
+
+    async def _save_all(self, body: AsyncIterator[bytes]) -> None:
+        """Read and save in the order of the lines; the first ones without other processes."""
+        pool: ProcessPoolExecutor | None = None
+        n_processes = min(os.cpu_count() or 1, 4)
+        waiting: deque[asyncio.Future[_Read]] = deque()
+        loop = asyncio.get_running_loop()
+        number = 1
+        try:
+            async for lines in self._chunks(body):
+                if number > FEW_LINES and pool is None and n_processes > 1:
+                    pool = reading_pool(n_processes)
+                waiting.append(loop.run_in_executor(pool, self._reader.read, number, lines))
+                number += len(lines)
+                while len(waiting) > (2 * n_processes if pool else 0):
+                    await self._save(await waiting.popleft())
+            while waiting:
+                await self._save(await waiting.popleft())
+        finally:
+            for one in waiting:
+                one.cancel()
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _save(self, read: _Read) -> None:
+        results = await asyncio.to_thread(self._importer.save, read)
+        self._n_lines += len(read)
+        told = []
+        for one in results:
+            self._counts[one.result] += 1
+            if one.result == "error" or not self._only_errors:
+                told.append(_told(one))
+        for result, count in Counter(one.result for one in results).items():
+            self._metrics.imported.labels(result).inc(count)
+        self._tell(told)
+
+    async def _chunks(self, body: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+        rest, lines = b"", []
+        async for part in body:
+            *whole, rest = (rest + part).split(b"\n")
+            lines += whole
+            if len(rest) > 2 * self._reader.most_bytes:
+                raise BadRequest(
+                    f"a line has more than the {self._reader.most_bytes:,} bytes allowed; nothing "
+                    "after it was read"
+                )
+            while len(lines) >= LINES_AT_ONCE:
+                yield lines[:LINES_AT_ONCE]
+                del lines[:LINES_AT_ONCE]
+        lines.append(rest)
+        yield lines
+
+    def _tell(self, told: list[dict[str, Any]]) -> None:
+        if not told:
+            return
+        text = "".join(
+            json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n" for one in told
+        )
+        self._spool.seek(self._written)
+        self._spool.write(text.encode())
+        self._written = self._spool.tell()
+        self._news.set()
+
+
+def _told(result: Result) -> dict[str, Any]:
+    made: dict[str, Any] = {"line": result.line, "id": result.id, "result": result.result}
+    if result.error is not None:
+        made["problem"] = problem_of(result.error)
+    return made

@@ -1,0 +1,84 @@
+"""The parts of a running service, and their beginning and end."""
+
+from __future__ import annotations
+
+import threading
+
+from tamis.errors import StorageUnavailable
+from tamis.service.event_log import EventLog, FileLog
+from tamis.service.feed import Feed
+from tamis.service.key_ring import KeyRing
+from tamis.service.limits import TokenBuckets
+from tamis.service.live_index import LiveIndex
+from tamis.service.logs import log
+from tamis.service.metrics import Metrics
+from tamis.service.recent import RecentEvents
+from tamis.service.settings import ServiceSettings
+from tamis.storage import Database, SubscriptionStore
+from tamis.storage.idempotency import forget_old
+from tamis.storage.inbox import Inbox
+from tamis.storage.keys import KeyStore
+
+__all__ = ["Parts"]
+
+_TIDY_EVERY_S = 60.0
+
+
+class Parts:
+    """All that the routes use."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        settings.data.mkdir(parents=True, exist_ok=True)
+        self.database = Database(settings.database_url)
+        self.subscriptions = SubscriptionStore(self.database)
+        self.keys = KeyStore(self.database)
+        self.key_ring = KeyRing(self.keys, settings.limits)
+        self.inbox = Inbox(self.database)
+        self.buckets = TokenBuckets()
+        self.metrics = Metrics()
+        self.index = LiveIndex(self.database)
+        self.feed = Feed(self.database)
+        self.recent = RecentEvents(settings.n_recent_events)
+        self.event_log: EventLog
+        self._stopped = threading.Event()
+        self._tidier = threading.Thread(target=self._tidy, name="tidier", daemon=True)
+
+    def start(self) -> None:
+        """Make the tables, open the event log, begin to follow."""
+        self.database.migrate()
+        self.event_log = self._open_log()
+        self.recent.extend(self.event_log.recent(self.settings.n_recent_events))
+        self.index.start()
+        self.feed.start()
+        self._tidier.start()
+
+    def close(self) -> None:
+        """End everything; what was acknowledged is written."""
+        self._stopped.set()
+        self._tidier.join()
+        self.feed.close()
+        self.index.close()
+        self.event_log.close()
+        try:
+            self.key_ring.write_uses()
+        except StorageUnavailable as error:
+            log.warning("keys", problem=str(error))
+        self.database.close()
+
+    def _open_log(self) -> EventLog:
+        if self.settings.kafka is None:
+            return FileLog(self.settings.events)
+        from tamis.service.kafka_log import KafkaLog
+
+        return KafkaLog(self.settings.kafka)
+
+    def _tidy(self) -> None:
+        """What has to be done now and then."""
+        while not self._stopped.wait(_TIDY_EVERY_S):
+            try:
+                self.key_ring.write_uses()
+                forget_old(self.database)
+                self.event_log.forget_old(self.settings.keep_events)
+            except (StorageUnavailable, OSError) as error:
+                log.warning("tidying", problem=str(error))

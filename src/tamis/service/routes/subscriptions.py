@@ -1,0 +1,249 @@
+"""Subscriptions: created, read, listed, replaced, changed and deleted."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+
+from tamis.errors import InvalidSubscription, quoted
+from tamis.service.key_ring import Caller
+from tamis.service.problems import BadRequest
+from tamis.service.published import new_id
+from tamis.service.requests import (
+    EachVersion,
+    RawBody,
+    StrictRoute,
+    SubscriberCaller,
+    ThatVersion,
+    TheParts,
+    etag,
+)
+from tamis.service.routes.answers import problems
+from tamis.service.schemas import (
+    SubscriptionChanges,
+    SubscriptionDraft,
+    SubscriptionOut,
+    SubscriptionPage,
+    SubscriptionReplacement,
+)
+from tamis.service.sender import check_transports
+from tamis.storage import Saved
+from tamis.storage.drafts import Rules, check_name, read_changes, read_draft
+from tamis.storage.idempotency import Token, claim, keep
+from tamis.storage.subscriptions import add
+
+router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"], route_class=StrictRoute)
+
+Id = Annotated[str, Path(description="The id of a subscription.", examples=["s1"])]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1, max_length=200,
+        description="The same key and body again are answered as the first time, for a day.",
+        examples=["5f0c2b1e"],
+    ),
+]  # fmt: skip
+
+
+def rules_of(caller: Caller) -> Rules:
+    """What is asked of the subscriptions of a caller."""
+    return Rules(
+        caller.key.owner, caller.key.is_admin, caller.limits.conjunctions, check_transports
+    )
+
+
+@router.post(
+    "", status_code=201, response_model=SubscriptionOut, operation_id="createSubscription",
+    summary="Save a new subscription", responses=problems(409),
+)  # fmt: skip
+def create(
+    draft: SubscriptionDraft,
+    body: RawBody,
+    caller: SubscriberCaller,
+    parts: TheParts,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Save a subscription under a new id, which the service makes if none is given."""
+    held = draft.model_dump(exclude_none=True)
+    held.setdefault("id", new_id())
+    saved = read_draft(held, rules_of(caller))
+    if idempotency_key is None:
+        return _created(parts.subscriptions.create(saved, most=caller.most_subscriptions))
+    token = Token(caller.key.prefix, _check_token(idempotency_key), _hash("subscriptions", body))
+    with parts.database.writing() as connection:
+        earlier = claim(connection, token)
+        if earlier is not None and earlier.text is not None:
+            return _answer(earlier.status or 201, json.loads(earlier.text))
+        made = SubscriptionOut.of(add(connection, saved, caller.most_subscriptions)).model_dump()
+        keep(connection, token, 201, json.dumps(made))
+    return _answer(201, made)
+
+
+@router.get(
+    "", response_model=SubscriptionPage, operation_id="listSubscriptions",
+    summary="List and search subscriptions", responses=problems(),
+)  # fmt: skip
+def list_page(
+    caller: SubscriberCaller,
+    parts: TheParts,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str, Query(max_length=4_000, description="`next` of the last page.")] = "",
+    search: Annotated[
+        str, Query(max_length=1_000, description="In ids and filters, in any case.")
+    ] = "",
+    owner: Annotated[str | None, Query(description="Of one owner, for an admin.")] = None,
+) -> Response:
+    """The subscriptions of the caller (of everybody, for an admin), in the order of their ids."""
+    chosen = caller.owner if caller.owner is not None else owner
+    for text in (search, owner or ""):
+        _check_text(text)
+    found = parts.subscriptions.page(
+        chosen, after=_id_of_cursor(cursor), most=limit + 1, search=search
+    )
+    page = SubscriptionPage.model_construct(
+        items=[SubscriptionOut.of(one) for one in found[:limit]],
+        next=_cursor(found[limit - 1].id) if len(found) > limit else None,
+    )
+    return Response(page.model_dump_json(), media_type="application/json")
+
+
+@router.get(
+    "/{id:path}", response_model=SubscriptionOut, operation_id="readSubscription",
+    summary="Read a subscription", responses={**problems(404), 304: {"description": "As known."}},
+)  # fmt: skip
+def read(
+    id: Id, caller: SubscriberCaller, parts: TheParts, if_none_match: EachVersion = None
+) -> Response:
+    """A subscription, with its version as the ETag."""
+    saved = parts.subscriptions.get(_known_id(id), caller.owner)
+    known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
+    if etag(saved.version) in known or "*" in known:
+        return Response(status_code=304, headers={"ETag": etag(saved.version)})
+    return _answer(200, SubscriptionOut.of(saved).model_dump())
+
+
+@router.put(
+    "/{id:path}", response_model=SubscriptionOut, operation_id="putSubscription",
+    summary="Create or replace a subscription",
+    responses={**problems(409, 412), 201: {"model": SubscriptionOut, "description": "It is new."}},
+)  # fmt: skip
+def put(
+    id: Id,
+    draft: SubscriptionReplacement,
+    caller: SubscriberCaller,
+    parts: TheParts,
+    if_version: ThatVersion = None,
+    if_none_match: EachVersion = None,
+) -> Response:
+    """Save a subscription under this id, whether there is one or not.
+
+    With `If-Match` only the one of that version, with `If-None-Match: *` only if there is none.
+    """
+    if if_none_match not in (None, "*"):
+        raise BadRequest("If-None-Match of a PUT can be * only: save it if it is not there")
+    held = draft.model_dump(exclude_none=True)
+    if held.setdefault("id", id) != id:
+        raise InvalidSubscription(
+            f"the id {quoted(held['id'])} is not that of the address, {quoted(id)}; leave it out"
+        )
+    saved = read_draft(held, rules_of(caller))
+
+    def make(before: Saved | None) -> Saved:
+        if before is None or "owner" in held:
+            return saved
+        return replace(saved, subscription=_owned(saved, before.owner))
+
+    made, is_new = parts.subscriptions.put(
+        id, make, owner=caller.owner, if_version=if_version, if_absent=if_none_match == "*",
+        most=caller.most_subscriptions,
+    )  # fmt: skip
+    return _answer(201 if is_new else 200, SubscriptionOut.of(made).model_dump())
+
+
+@router.patch(
+    "/{id:path}", response_model=SubscriptionOut, operation_id="changeSubscription",
+    summary="Change a subscription", responses=problems(404, 412),
+)  # fmt: skip
+def change(
+    id: Id,
+    changes: SubscriptionChanges,
+    caller: SubscriberCaller,
+    parts: TheParts,
+    if_version: ThatVersion = None,
+) -> Response:
+    """Change some fields; with `If-Match` only those of the version that was read."""
+    given = changes.model_dump(exclude_unset=True)
+    for name in ("filter", "is_paused"):
+        if name in given and given[name] is None:
+            raise InvalidSubscription(f"{name} cannot be taken away; give another, or leave it out")
+    rules, edit = rules_of(caller), read_changes(given)
+    made = parts.subscriptions.change(
+        _known_id(id), lambda one: edit(one, rules), owner=caller.owner,
+        if_version=if_version,
+    )  # fmt: skip
+    return _answer(200, SubscriptionOut.of(made).model_dump())
+
+
+@router.delete(
+    "/{id:path}", status_code=204, operation_id="deleteSubscription",
+    summary="Delete a subscription", responses=problems(404, 412),
+)  # fmt: skip
+def delete(
+    id: Id, caller: SubscriberCaller, parts: TheParts, if_version: ThatVersion = None
+) -> Response:
+    """Take a subscription away; with `If-Match` only the version that was read."""
+    parts.subscriptions.delete(_known_id(id), owner=caller.owner, if_version=if_version)
+    return Response(status_code=204)
+
+
+def _owned(saved: Saved, owner: str) -> Any:
+    return replace(saved.subscription, owner=owner)
+
+
+def _created(saved: Saved) -> Response:
+    return _answer(201, SubscriptionOut.of(saved).model_dump())
+
+
+def _answer(status: int, held: Mapping[str, Any]) -> Response:
+    text = json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+    headers = {"ETag": etag(held["version"])}
+    return Response(text, status, headers, "application/json")
+
+
+def _hash(what: str, body: bytes) -> str:
+    return sha256(what.encode() + b"\0" + body).hexdigest()
+
+
+def _check_token(token: str) -> str:
+    if not token.isprintable():
+        raise BadRequest("the Idempotency-Key holds characters that cannot be shown")
+    return token
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise BadRequest("a text with the character U+0000 is in no subscription")
+
+
+def _known_id(id: str) -> str:
+    """The id; one that no subscription can have is refused before a database sees it."""
+    return check_name(id, "id")
+
+
+def _cursor(id: str) -> str:
+    return base64.urlsafe_b64encode(id.encode()).decode()
+
+
+def _id_of_cursor(cursor: str) -> str:
+    try:
+        id = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode()
+    except (ValueError, UnicodeError):
+        raise BadRequest(f"the cursor {quoted(cursor)} is none of ours") from None
+    _check_text(id)
+    return id

@@ -1,0 +1,48 @@
+"""The settings of a service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from tamis.service.limits import Limits
+
+__all__ = ["KafkaSettings", "ServiceSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """A topic that takes the events instead of files; ``options`` are those of librdkafka."""
+
+    servers: str
+    topic: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """Where a service keeps what it must not lose, and what it allows.
+
+    ``data`` is the folder of the event log, and of the database if ``database`` names no other.
+
+    >>> ServiceSettings(Path("/var/lib/tamis")).database_url
+    'sqlite:////var/lib/tamis/tamis.db'
+    """
+
+    data: Path
+    database: str | None = None
+    kafka: KafkaSettings | None = None
+    limits: Limits = field(default_factory=Limits)
+    keep_events: timedelta = timedelta(days=7)
+    n_recent_events: int = 10_000
+
+    @property
+    def database_url(self) -> str:
+        """The address of the database."""
+        return self.database or f"sqlite:///{self.data.absolute()}/tamis.db"
+
+    @property
+    def events(self) -> Path:
+        """The folder of the event log."""
+        return self.data.absolute() / "events"

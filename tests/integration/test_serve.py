@@ -1,0 +1,168 @@
+"""``tamis serve`` as people run it: one command, the whole way, ended cleanly."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tamis.client import Client
+from tests.integration.ports import free_ports
+
+RUN = [sys.executable, "-W", "error", "-c", "from tamis.cli import main; main()"]
+
+
+def tamis(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUN, *arguments], capture_output=True, text=True, input=given, check=False
+    )
+
+
+@contextmanager
+def serve(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process of a service, and its address."""
+    (port,) = free_ports(1)
+    command = [*RUN, "serve", "--data", str(folder / "data"), "--port", str(port), *options]
+    with (folder / "err").open("a") as errors, (folder / "out").open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=errors, text=True)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + 120
+        while True:
+            assert process.poll() is None, (folder / "err").read_text()
+            assert time.monotonic() < until
+            try:
+                if httpx.get(url + "/readyz").status_code == 200:
+                    break
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        yield process, url
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def first_key(folder: Path) -> str:
+    found = re.search(r"tamis_\w+", (folder / "out").read_text())
+    assert found is not None
+    return found[0]
+
+
+@pytest.mark.spark
+def test_from_an_event_to_its_notification(tmp_path: Path) -> None:
+    """Nothing is configured: a subscription is saved, an event published, its owner told."""
+    with serve(tmp_path) as (process, url):
+        key = first_key(tmp_path)
+        with Client(url, key) as client:
+            client.create("price < 10 AND note = 'ü'", id="s1", priority=0)
+            client.create("price < 5", id="s2")
+            client.publish({"id": "e1", "price": 7, "note": "ü", "id2": "x"})
+            client.publish([{"id": "e2", "price": 100}])
+            (told,) = _wait_for_notifications(client, 1)
+            assert (told.subscription_id, told.owner, told.n_matches) == ("s1", "admin", 1)
+            assert told.matches[0]["event_id"] == "e1"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    errors = (tmp_path / "err").read_text()
+    assert "Traceback" not in errors
+    assert key.rpartition("_")[2] not in errors
+
+
+def _wait_for_notifications(client: Client, n_wanted: int) -> list:
+    until = time.monotonic() + 200
+    while len(found := client.notifications()) < n_wanted:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    return found
+
+
+def test_ctrl_c_ends_a_service_that_is_being_followed(tmp_path: Path) -> None:
+    with serve(tmp_path, "--no-pipeline") as (process, url):
+        key = first_key(tmp_path)
+        headers = {"Authorization": f"Bearer {key}"}
+        stream = httpx.stream("GET", url + "/v1/notifications/stream", headers=headers, timeout=60)
+        with stream as response:
+            assert response.status_code == 200
+            os.kill(process.pid, signal.SIGINT)
+            assert process.wait(60) == 130
+    assert "Traceback" not in (tmp_path / "err").read_text()
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    with serve(tmp_path, "--no-pipeline") as (process, url):
+        key = first_key(tmp_path)
+        with Client(url, key) as client:
+            for number in range(20):
+                client.publish({"id": f"e{number}", "x": number})
+            client.create("x = 1", id="s1")
+            process.kill()
+            process.wait()
+    with serve(tmp_path, "--no-pipeline") as (_, url), Client(url, key) as client:
+        assert "tamis_" not in (tmp_path / "out").read_text()  # the key is shown once
+        assert client.get("s1").version == 1
+        files = sorted((tmp_path / "data" / "events").glob("[!.]*.jsonl"))
+        lines = [
+            json.loads(line)["@id"] for path in files for line in path.read_text().splitlines()
+        ]
+        assert lines == [f"e{number}" for number in range(20)]
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with serve(tmp_path, "--no-pipeline") as (_, url):
+        port = url.rpartition(":")[2]
+        done = tamis("serve", "--no-pipeline", "--data", str(tmp_path / "other"), "--port", port)
+    assert done.returncode == 2
+    assert f"could not start on 127.0.0.1:{port}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_keys_and_imports_on_the_command_line(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/tamis.db"
+    made = tamis("keys", "create", "zoe", "--scope", "subscriber", "--limit", "burst=5",
+                 "--database", url)  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    key = made.stdout.strip()
+    listed = tamis("keys", "list", "--json", "--database", url)
+    (held,) = [json.loads(line) for line in listed.stdout.splitlines()]
+    assert (held["owner"], held["limits"], held["revoked_at"]) == ("zoe", {"burst": 5}, None)
+    assert key.rpartition("_")[2] not in listed.stdout
+    assert tamis("keys", "revoke", held["prefix"], "--database", url).returncode == 0
+    assert json.loads(tamis("keys", "list", "--json", "--database", url).stdout)["revoked_at"]
+    for arguments, said in (
+        (("create", "zoe", "--scope", "king"), "subscriber, publisher, admin"),
+        (("create", "zoe", "--scope", "admin", "--limit", "burst"), "name=number"),
+        (("create", "zoe", "--scope", "admin", "--limit", "speed=1"), "no limit 'speed'"),
+        (("revoke", "0000000000"), "no key"),
+    ):
+        done = tamis("keys", *arguments, "--database", url)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+
+    lines = (
+        '{"id": "a", "filter": "x = 1"}\n{"id": "b", "filter": "x ="}\n'
+        '{"id": "c", "filter": "y = 1", "owner": "max"}\n'
+    )
+    done = tamis("import", "-", "--database", url, "--owner", "zoe", "--json", given=lines)
+    assert done.returncode == 2
+    told = json.loads(done.stdout)
+    assert (told["created"], told["replaced"], told["error"]) == (2, 0, 1)
+    assert "line 2: " in done.stderr
+    (tmp_path / "subs.jsonl").write_text('{"id": "a", "filter": "x = 2"}\n')
+    done = tamis("import", str(tmp_path / "subs.jsonl"), "--database", url, "--owner", "zoe")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "1 replaced" in done.stderr
+    done = tamis("import", str(tmp_path / "none"), "--database", url)
+    assert done.returncode == 2
+    assert "No such file" in done.stderr
