@@ -18,6 +18,16 @@ from tamis.storage.delivery_log import read_figures
 _PASSWORD = "TAMIS_MAIL_PASSWORD"
 
 
+def sender_settings(file: Path | None) -> SenderSettings:
+    """The settings in a file, or those for everybody; the mail server's password from outside."""
+    settings = SenderSettings() if file is None else read_sender_settings(file)
+    password = os.environ.get(_PASSWORD)
+    if settings.mail is None or password is None:
+        return settings
+    mail = settings.mail.model_copy(update={"password": password})
+    return settings.model_copy(update={"mail": mail})
+
+
 @dataclass(frozen=True, slots=True)
 class SendJob:
     """The options of one run, and what it does with them."""
@@ -29,7 +39,7 @@ class SendJob:
     def run(self) -> None:
         """Send until SIGTERM or SIGINT; with ``once`` what is due now."""
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-        settings = self._read_settings()
+        settings = sender_settings(self.settings)
         database = Database(self.database)
         try:
             database.migrate()
@@ -38,16 +48,6 @@ class SendJob:
         finally:
             database.close()
         print(json.dumps({name: states.get(name, 0) for name in ("sent", "waiting", "dead")}))
-
-    def _read_settings(self) -> SenderSettings:
-        settings = (
-            SenderSettings() if self.settings is None else read_sender_settings(self.settings)
-        )
-        password = os.environ.get(_PASSWORD)
-        if settings.mail is None or password is None:
-            return settings
-        mail = settings.mail.model_copy(update={"password": password})
-        return settings.model_copy(update={"mail": mail})
 
     async def _send(self, database: Database, settings: SenderSettings) -> None:
         sender = make_sender(database, settings)

@@ -10,11 +10,11 @@ from types import FrameType
 
 import uvicorn
 
+from tamis.cli.sending import sender_settings
 from tamis.cli.terminal import BadInput
 from tamis.service import ServiceSettings, make_app
 from tamis.service.logs import set_up_logs
 from tamis.service.pipeline import PipelineProcess, write_pipeline
-from tamis.service.sender import start_sender
 from tamis.service.settings import KafkaSettings
 from tamis.storage import Database
 from tamis.storage.keys import KeyStore
@@ -33,12 +33,17 @@ class ServeJob:
     pipeline: Path | None = None
     has_pipeline: bool = True
     kafka: str | None = None
+    sender: Path | None = None
+    has_sender: bool = True
     _ended_by: list[int] = field(default_factory=list)
 
     def run(self) -> None:
         """Serve until SIGTERM or Ctrl-C; then end everything in turn."""
         set_up_logs()
-        settings = ServiceSettings(self.data, self.database, _kafka(self.kafka))
+        settings = ServiceSettings(
+            self.data, self.database, _kafka(self.kafka), sends=self.has_sender,
+            sender=sender_settings(self.sender),
+        )  # fmt: skip
         self.data.mkdir(parents=True, exist_ok=True)
         _print_first_key(settings)
         server = uvicorn.Server(
@@ -56,7 +61,6 @@ class ServeJob:
                 running = PipelineProcess(self.pipeline or write_pipeline(settings))
                 stack.callback(running.stop)
                 running.start()
-            stack.callback(start_sender(settings))
             print(f"http://{self.host}:{self.port}/v1", flush=True)
             self._serve(server)
 

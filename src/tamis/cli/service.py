@@ -37,6 +37,13 @@ def serve(
     no_pipeline: Annotated[
         bool, typer.Option("--no-pipeline", metavar="", help="The pipeline runs elsewhere.")
     ] = False,
+    sender: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The sender's settings: the mail server and so on."),
+    ] = None,
+    no_sender: Annotated[
+        bool, typer.Option("--no-sender", metavar="", help="The sender runs elsewhere.")
+    ] = False,
     kafka: Annotated[
         str | None,
         typer.Option(metavar="SERVERS/TOPIC", help="A topic for the events, instead of files."),
@@ -56,7 +63,9 @@ def serve(
         require_extra("service", "fastapi", "uvicorn", "sqlalchemy", "structlog")
         from tamis.cli.serve import ServeJob
 
-        ServeJob(data, database, host, port, pipeline, not no_pipeline, kafka).run()
+        ServeJob(
+            data, database, host, port, pipeline, not no_pipeline, kafka, sender, not no_sender
+        ).run()
 
 
 def import_(

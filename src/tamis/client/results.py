@@ -21,6 +21,7 @@ class SavedSubscription:
     delivery: dict[str, Any]
     location: list[float] | None
     radius_m: float | None
+    area: str | None
     is_paused: bool
     version: int
     created_at: str

@@ -25,6 +25,7 @@ from tamis.service.routes import (
     transfer,
 )
 from tamis.service.schemas import Problem
+from tamis.service.sending.unsubscribing import unsubscribe_router
 from tamis.service.settings import ServiceSettings
 
 __all__ = ["make_app"]
@@ -59,6 +60,7 @@ def make_app(settings: ServiceSettings) -> FastAPI:
     # The fixed addresses before those with an id in them.
     for module in (transfer, subscriptions, events, matching, notifications, keys, system):
         app.include_router(module.router)
+    app.include_router(unsubscribe_router(parts.database), include_in_schema=False)
     app.add_middleware(Gate, parts=parts)
     respond_with_problems(app)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]

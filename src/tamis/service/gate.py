@@ -13,6 +13,7 @@ from tamis.service.key_ring import Caller
 from tamis.service.logs import log
 from tamis.service.parts import Parts
 from tamis.service.problems import BodyTooLarge, NoKey, problem_response
+from tamis.service.sending.tokens import PATH as UNSUBSCRIBE_PATH
 
 __all__ = ["Gate"]
 
@@ -46,7 +47,7 @@ class Gate:
             _log_request(scope, status, time.perf_counter() - since)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not scope["path"].startswith(_GUARDED):
+        if not scope["path"].startswith(_GUARDED) or scope["path"] == UNSUBSCRIBE_PATH:
             await self._app(scope, receive, send)
             return
         try:

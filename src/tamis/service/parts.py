@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
+from functools import partial
 
 from tamis.errors import StorageUnavailable
 from tamis.service.event_log import EventLog, FileLog
@@ -13,8 +15,10 @@ from tamis.service.live_index import LiveIndex
 from tamis.service.logs import log
 from tamis.service.metrics import Metrics
 from tamis.service.recent import RecentEvents
+from tamis.service.sending import RunningSender, check_transports, start_sender, targets_of
 from tamis.service.settings import ServiceSettings
 from tamis.storage import Database, SubscriptionStore
+from tamis.storage.delivery_log import replay
 from tamis.storage.idempotency import forget_old
 from tamis.storage.inbox import Inbox
 from tamis.storage.keys import KeyStore
@@ -41,6 +45,8 @@ class Parts:
         self.feed = Feed(self.database)
         self.recent = RecentEvents(settings.n_recent_events)
         self.event_log: EventLog
+        self.check_transports = partial(check_transports, settings=settings.sender)
+        self._sender: RunningSender | None = None
         self._stopped = threading.Event()
         self._tidier = threading.Thread(target=self._tidy, name="tidier", daemon=True)
 
@@ -52,10 +58,23 @@ class Parts:
         self.index.start()
         self.feed.start()
         self._tidier.start()
+        if self.settings.sends:
+            self._sender = start_sender(self.database, self.settings.sender)
+
+    def replay(self, id: str, owner: str | None) -> int:
+        """Send a notification again; returns how many deliveries wait for that."""
+        self.inbox.get(id, owner)
+        sender = self.settings.sender
+        return replay(
+            self.database, id, partial(targets_of, settings=sender),
+            now=datetime.now(UTC), max_age=sender.max_age,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End everything; what was acknowledged is written."""
         self._stopped.set()
+        if self._sender is not None:
+            self._sender.stop()
         self._tidier.join()
         self.feed.close()
         self.index.close()

@@ -15,7 +15,7 @@ from tamis.storage.subscriptions import Saved
 _FILTER = "brand = 'Huawei' AND price < 3300"
 _SAVED: dict[str, Any] = {
     "id": "s1", "owner": "zoe", "filter": _FILTER, "spelling": "sql", "priority": 0,
-    "delivery": {"schedule": "every hour"}, "location": None, "radius_m": None,
+    "delivery": {"schedule": "every hour"}, "location": None, "radius_m": None, "area": None,
     "is_paused": False, "version": 1, "created_at": "2026-01-01T09:00:00.000000Z",
     "updated_at": "2026-01-01T09:00:00.000000Z",
 }  # fmt: skip
@@ -39,6 +39,7 @@ FilterText = Annotated[
 Spelling = Literal["sql", "json", "query"]
 Priority = Annotated[int, Field(ge=0, le=9, description="0 is the highest, 9 the lowest.")]
 Place = Annotated[list[float], Field(min_length=2, max_length=2, description="[lon, lat]")]
+Area = Literal["circle", "square"]
 Radius = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 DeliverySettings = Annotated[
     dict[str, JsonValue],
@@ -94,6 +95,7 @@ class SubscriptionDraft(BaseModel):
     delivery: DeliverySettings | None = None
     location: Place | None = None
     radius_m: Radius | None = None
+    area: Area | None = None
     is_paused: bool = False
 
 
@@ -113,6 +115,7 @@ class SubscriptionChanges(BaseModel):
     delivery: DeliverySettings | None = None
     location: Place | None = None
     radius_m: Radius | None = None
+    area: Area | None = None
     is_paused: bool | None = None
 
 
@@ -128,6 +131,7 @@ class SubscriptionOut(BaseModel):
     delivery: dict[str, Any]
     location: list[float] | None
     radius_m: float | None
+    area: Area | None
     is_paused: bool
     version: int = Field(description="Also the ETag.")
     created_at: str
@@ -143,6 +147,7 @@ class SubscriptionOut(BaseModel):
             id=held.id, owner=held.owner, filter=filter, spelling=spelling,
             priority=held.priority, delivery=dict(held.delivery),
             location=None if place is None else [place.lon, place.lat], radius_m=held.radius_m,
+            area=None if place is None else held.area,
             is_paused=saved.is_paused, version=saved.version, created_at=saved.created_at,
             updated_at=saved.updated_at,
         )  # fmt: skip
@@ -222,6 +227,7 @@ class PreviewRequest(BaseModel):
     spelling: Spelling | None = None
     location: Place | None = None
     radius_m: Radius | None = None
+    area: Area | None = None
     n_events: int = Field(1_000, ge=1, le=10_000, description="How many of the last.")
     n_examples: int = Field(5, ge=0, le=100)
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from tamis.service.limits import Limits
+from tamis.service.sending.settings import SenderSettings
 
 __all__ = ["KafkaSettings", "ServiceSettings"]
 
@@ -25,6 +26,8 @@ class ServiceSettings:
     """Where a service keeps what it must not lose, and what it allows.
 
     ``data`` is the folder of the event log, and of the database if ``database`` names no other.
+    Where ``sends`` a sender runs beside the API, by the settings ``sender``; these also say
+    where subscriptions may have their notifications sent.
 
     >>> ServiceSettings(Path("/var/lib/tamis")).database_url
     'sqlite:////var/lib/tamis/tamis.db'
@@ -34,6 +37,8 @@ class ServiceSettings:
     database: str | None = None
     kafka: KafkaSettings | None = None
     limits: Limits = field(default_factory=Limits)
+    sends: bool = False
+    sender: SenderSettings = field(default_factory=SenderSettings)
     keep_events: timedelta = timedelta(days=7)
     n_recent_events: int = 10_000
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tamis.delivery import told_to_pipeline
 from tamis.errors import TamisError
-from tamis.model import Subscription
 from tamis.spark.changes import Change
 from tamis.spark.database import open_database
 
@@ -42,10 +42,7 @@ def _change_of(logged: LoggedChange) -> Change:
         return Change(logged.sequence, logged.id, None, "", place)
     try:
         held = subscription_of(logged.row)
-        plain = Subscription(
-            held.id, held.filter, held.priority, held.owner, told_to_pipeline(held.delivery),
-            held.location, held.radius_m,
-        )  # fmt: skip
+        plain = replace(held, delivery=told_to_pipeline(held.delivery))
     except (TamisError, TypeError, ValueError) as error:
         text = logged.row.filter
         return Change(logged.sequence, logged.id, None, str(error) or repr(error), place, text)

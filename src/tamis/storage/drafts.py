@@ -20,7 +20,7 @@ from tamis.storage.subscriptions import Saved
 FIELDS = frozenset(
     {
         "id", "filter", "spelling", "priority", "owner", "delivery", "location", "radius_m",
-        "is_paused",
+        "area", "is_paused",
     }
 )  # fmt: skip
 SPELLINGS = ("sql", "json", "query")
@@ -28,7 +28,7 @@ LONGEST_NAME = 500  # of an id or an owner; a database indexes no text of any le
 
 _PLAIN = frozenset({"id", "filter", "priority", "delivery"})
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-_SUBSCRIPTION_FIELDS = ("priority", "delivery", "location", "radius_m")
+_SUBSCRIPTION_FIELDS = ("priority", "delivery", "location", "radius_m", "area")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Rules:
     owner: str = ""
     may_choose_owner: bool = False
     most_conjunctions: int = DEFAULT_CAP
-    check_transports: Callable[[Mapping[str, Any]], None] | None = None
+    check_transports: Callable[[Mapping[str, Any]], object] | None = None
 
 
 def read_draft(held: Mapping[str, Any], rules: Rules) -> Saved:
@@ -96,7 +96,7 @@ def plain_row(held: Mapping[str, Any], rules: Rules, now: str) -> tuple[Any, ...
 
 @lru_cache(maxsize=4_096)
 def _checked_settings(
-    text: str, check_transports: Callable[[Mapping[str, Any]], None] | None
+    text: str, check_transports: Callable[[Mapping[str, Any]], object] | None
 ) -> bool:
     """True; what is wrong with settings is raised. Many subscriptions have the same."""
     delivery = json.loads(text)
@@ -128,8 +128,9 @@ def _changed(
     filter, spelling = parsed or (held.filter, saved.spelling)
     kept = {name: getattr(held, name) for name in _SUBSCRIPTION_FIELDS}
     kept |= {name: changes[name] for name in _SUBSCRIPTION_FIELDS if name in changes}
-    if kept["priority"] is None:
-        del kept["priority"]
+    if kept["location"] is None:
+        del kept["area"]
+    kept = {name: value for name, value in kept.items() if value is not None}
     is_paused = changes.get("is_paused", saved.is_paused)
     made = Subscription(held.id, filter, owner=held.owner, **kept)
     return check_saved(

@@ -1,4 +1,4 @@
-"""The inbox: notifications as their owners read them, and as they ask for them once more."""
+"""The inbox: notifications as their owners read them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, func, select
 
 from tamis.errors import UnknownNotification, quoted
 from tamis.storage.database import Database
-from tamis.storage.tables import deliveries, moment, notifications
+from tamis.storage.tables import deliveries, notifications
 
-_ENDED = ("sent", "dead", "skipped")
 _MOST_NEW = 1_000
 
 
@@ -90,18 +89,6 @@ class Inbox:
             query = select(deliveries).where(deliveries.c.notification_id == id)
             found = connection.execute(query.order_by(deliveries.c.transport)).all()
         return _notification(row), [_delivery(one) for one in found]
-
-    def replay(self, id: str, owner: str | None = None) -> int:
-        """Let the deliveries of a notification that are over begin anew; returns how many."""
-        self.get(id, owner)
-        now = moment()
-        again = (
-            update(deliveries)
-            .where(deliveries.c.notification_id == id, deliveries.c.state.in_(_ENDED))
-            .values(state="waiting", attempts=0, next_at=now, problem=None, updated_at=now)
-        )
-        with self.database.writing() as connection:
-            return connection.execute(again).rowcount
 
     def last(self) -> int:
         """The number of the last notification; 0 if there is none."""

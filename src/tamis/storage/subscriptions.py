@@ -21,6 +21,7 @@ from tamis.errors import (
 )
 from tamis.language import to_json
 from tamis.model import Subscription
+from tamis.model.subscription import CIRCLE
 from tamis.storage.changes import log_changes
 from tamis.storage.database import Database
 from tamis.storage.statements import upsert
@@ -221,7 +222,7 @@ def row_of(saved: Saved) -> dict[str, Any]:
         "lon": held.location and held.location.lon,
         "lat": held.location and held.location.lat,
         "radius_m": held.radius_m,
-        "area": None,
+        "area": held.area if held.location else None,
         "is_paused": saved.is_paused,
         "version": saved.version,
         "created_at": saved.created_at,
@@ -239,6 +240,7 @@ def subscription_of(row: Row[Any]) -> Subscription:
         json.loads(row.delivery),
         None if row.lon is None else (row.lon, row.lat),
         row.radius_m,
+        row.area or CIRCLE,
     )
 
 

@@ -10,6 +10,7 @@ from tamis.errors import InvalidSubscription
 from tamis.language import explain as explain_filter
 from tamis.language import normal_form, to_sql
 from tamis.model import Event, Subscription
+from tamis.model.subscription import CIRCLE
 from tamis.service.requests import StrictRoute, SubscriberCaller, TheParts
 from tamis.service.routes.answers import problems
 from tamis.service.schemas import (
@@ -67,7 +68,8 @@ def preview(asked: PreviewRequest, caller: SubscriberCaller, parts: TheParts) ->
     """Try a filter on the last events, and be warned of one that is too broad."""
     filter, _ = read_filter(asked.filter, asked.spelling)
     place = None if asked.location is None else (asked.location[0], asked.location[1])
-    whole = Subscription(_NO_NAME, filter, location=place, radius_m=asked.radius_m)
+    area = asked.area or CIRCLE
+    whole = Subscription(_NO_NAME, filter, location=place, radius_m=asked.radius_m, area=area)
     conjunctions = normal_form(whole.condition, cap=caller.limits.conjunctions)
     found = parts.recent.preview(whole.condition, asked.n_events, asked.n_examples)
     share = found.n_matches / found.n_events if found.n_events else None

@@ -118,4 +118,4 @@ def read(id: Id, caller: SubscriberCaller, parts: TheParts) -> Response:
 )  # fmt: skip
 def replay(id: Id, caller: SubscriberCaller, parts: TheParts) -> dict[str, int]:
     """Let the deliveries that are over, sent or given up, begin anew."""
-    return {"n_deliveries": parts.inbox.replay(check_name(id, "id"), caller.owner)}
+    return {"n_deliveries": parts.replay(check_name(id, "id"), caller.owner)}

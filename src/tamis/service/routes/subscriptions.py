@@ -13,6 +13,7 @@ from fastapi import APIRouter, Header, Path, Query, Response
 
 from tamis.errors import InvalidSubscription, quoted
 from tamis.service.key_ring import Caller
+from tamis.service.parts import Parts
 from tamis.service.problems import BadRequest
 from tamis.service.published import new_id
 from tamis.service.requests import (
@@ -32,7 +33,6 @@ from tamis.service.schemas import (
     SubscriptionPage,
     SubscriptionReplacement,
 )
-from tamis.service.sender import check_transports
 from tamis.storage import Saved
 from tamis.storage.drafts import Rules, check_name, read_changes, read_draft
 from tamis.storage.idempotency import Token, claim, keep
@@ -51,10 +51,10 @@ IdempotencyKey = Annotated[
 ]  # fmt: skip
 
 
-def rules_of(caller: Caller) -> Rules:
+def rules_of(caller: Caller, parts: Parts) -> Rules:
     """What is asked of the subscriptions of a caller."""
     return Rules(
-        caller.key.owner, caller.key.is_admin, caller.limits.conjunctions, check_transports
+        caller.key.owner, caller.key.is_admin, caller.limits.conjunctions, parts.check_transports
     )
 
 
@@ -72,7 +72,7 @@ def create(
     """Save a subscription under a new id, which the service makes if none is given."""
     held = draft.model_dump(exclude_none=True)
     held.setdefault("id", new_id())
-    saved = read_draft(held, rules_of(caller))
+    saved = read_draft(held, rules_of(caller, parts))
     if idempotency_key is None:
         return _created(parts.subscriptions.create(saved, most=caller.most_subscriptions))
     token = Token(caller.key.prefix, _check_token(idempotency_key), _hash("subscriptions", body))
@@ -152,7 +152,7 @@ def put(
         raise InvalidSubscription(
             f"the id {quoted(held['id'])} is not that of the address, {quoted(id)}; leave it out"
         )
-    saved = read_draft(held, rules_of(caller))
+    saved = read_draft(held, rules_of(caller, parts))
 
     def make(before: Saved | None) -> Saved:
         if before is None or "owner" in held:
@@ -182,7 +182,7 @@ def change(
     for name in ("filter", "is_paused"):
         if name in given and given[name] is None:
             raise InvalidSubscription(f"{name} cannot be taken away; give another, or leave it out")
-    rules, edit = rules_of(caller), read_changes(given)
+    rules, edit = rules_of(caller, parts), read_changes(given)
     made = parts.subscriptions.change(
         _known_id(id), lambda one: edit(one, rules), owner=caller.owner,
         if_version=if_version,

@@ -65,7 +65,7 @@ async def import_lines(
     are still being read: `created`, `replaced`, or `error` with the problem. If the connection
     breaks, what was told is saved, and the rest can be sent again.
     """
-    reader = LineReader(rules_of(caller), min(caller.limits.body_bytes, 1_048_576))
+    reader = LineReader(rules_of(caller, parts), min(caller.limits.body_bytes, 1_048_576))
     work = Import(
         reader, Importer(parts.database, caller.most_subscriptions), parts.metrics,
         only_errors=results == "errors",
@@ -100,7 +100,7 @@ async def export_lines(caller: SubscriberCaller, parts: TheParts) -> StreamingRe
 
 _DRAFT_FIELDS = (
     "id", "owner", "filter", "spelling", "priority", "delivery", "location", "radius_m",
-    "is_paused",
+    "area", "is_paused",
 )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import select
 
 from tamis.errors import UnknownSubscription
-from tamis.model import Subscription
 from tamis.service.sending.tokens import PATH, Wish, is_signed, read_token
 from tamis.storage import Database, Saved, SubscriptionStore
 from tamis.storage.tables import owners
@@ -59,10 +58,7 @@ def _without(saved: Saved, address: str) -> Saved:
         delivery["mail"] = left
     elif "webhook" not in delivery and "apprise" not in delivery:
         return replace(saved, is_paused=True)
-    made = Subscription(
-        held.id, held.filter, held.priority, held.owner, delivery, held.location, held.radius_m
-    )
-    return replace(saved, subscription=made)
+    return replace(saved, subscription=replace(held, delivery=delivery))
 
 
 def unsubscribe_router(database: Database) -> APIRouter:
