@@ -158,8 +158,6 @@ def test_a_filter_is_tried_on_the_recent_events(
     narrow = admin.post("/v1/preview", json={"filter": "price >= 190", "n_examples": 2}).json()
     assert (narrow["n_events"], narrow["n_matches"], narrow["too_broad"]) == (200, 10, False)
     assert [one["id"] for one in narrow["examples"]] == ["e199", "e198"]
-    broad = admin.post("/v1/preview", json={"filter": "price=&price_from=1", "spelling": "query"})
-    assert broad.status_code in (200, 422)
     broad = admin.post("/v1/preview", json={"filter": "price_from=100", "spelling": "query"}).json()
     assert (broad["n_matches"], broad["too_broad"], broad["share"]) == (100, True, 0.5)
     assert "50% of the last 200 events" in broad["warning"]
