@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -143,8 +142,3 @@ def test_the_same_for_asyncio(service: Service) -> None:
             await client.delete("a2")
 
     asyncio.run(use())
-
-
-def test_the_client_knows_nothing_of_the_service() -> None:
-    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert "(tamis.service) | (tamis.spark) | (tamis.client)" in text

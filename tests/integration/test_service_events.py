@@ -158,8 +158,6 @@ def test_a_filter_is_tried_on_the_recent_events(
     narrow = admin.post("/v1/preview", json={"filter": "price >= 190", "n_examples": 2}).json()
     assert (narrow["n_events"], narrow["n_matches"], narrow["too_broad"]) == (200, 10, False)
     assert [one["id"] for one in narrow["examples"]] == ["e199", "e198"]
-    broad = admin.post("/v1/preview", json={"filter": "price=&price_from=1", "spelling": "query"})
-    assert broad.status_code in (200, 422)
     broad = admin.post("/v1/preview", json={"filter": "price_from=100", "spelling": "query"}).json()
     assert (broad["n_matches"], broad["too_broad"], broad["share"]) == (100, True, 0.5)
     assert "50% of the last 200 events" in broad["warning"]
@@ -215,6 +213,7 @@ def test_a_replay_lets_deliveries_begin_anew(service: Service) -> None:
     rows = [
         {
             "notification_id": id, "transport": transport, "destination": "x.example",
+            "address": "x", "expires_at": now,
             "owner": "zoe", "priority": 5, "state": state, "attempts": 3, "next_at": now,
             "problem": "away", "created_at": now, "updated_at": now,
         }
@@ -228,7 +227,7 @@ def test_a_replay_lets_deliveries_begin_anew(service: Service) -> None:
     with service.client(service.key("zoe")) as zoe:
         assert len(zoe.get(f"/v1/notifications/{id}").json()["deliveries"]) == 3
         answer = zoe.post(f"/v1/notifications/{id}/replay")
-        assert (answer.status_code, answer.json()) == (202, {"n_deliveries": 2})
+        assert (answer.status_code, answer.json()) == (202, {"n_deliveries": 3})
     with service.database.reading() as connection:
         found = connection.execute(select(deliveries).order_by(deliveries.c.transport)).all()
     assert [(row.state, row.attempts) for row in found] == [

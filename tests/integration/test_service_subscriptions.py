@@ -99,7 +99,7 @@ def test_a_change_to_what_was_changed_meanwhile(zoe: httpx.Client) -> None:
 
 
 def test_many_edit_at_once_and_none_is_lost(zoe: httpx.Client, service: Service) -> None:
-    zoe.put("/v1/subscriptions/s1", json={"filter": "x = 1", "delivery": {"n": 0}})
+    zoe.put("/v1/subscriptions/s1", json={"filter": "x = 1", "delivery": {"max_digest": 1}})
     key = zoe.headers["Authorization"].removeprefix("Bearer ")
 
     def count_up() -> None:
@@ -107,7 +107,8 @@ def test_many_edit_at_once_and_none_is_lost(zoe: httpx.Client, service: Service)
             for _ in range(5):
                 while True:
                     read = client.get("/v1/subscriptions/s1")
-                    held = {"delivery": {"n": read.json()["delivery"]["n"] + 1}}
+                    most = read.json()["delivery"]["max_digest"]
+                    held = {"delivery": {"max_digest": most + 1}}
                     version = {"If-Match": read.headers["etag"]}
                     done = client.patch("/v1/subscriptions/s1", json=held, headers=version)
                     if done.status_code == 200:
@@ -119,7 +120,7 @@ def test_many_edit_at_once_and_none_is_lost(zoe: httpx.Client, service: Service)
         thread.start()
     for thread in threads:
         thread.join()
-    assert zoe.get("/v1/subscriptions/s1").json()["delivery"] == {"n": 20}
+    assert zoe.get("/v1/subscriptions/s1").json()["delivery"] == {"max_digest": 21}
 
 
 def test_the_same_id_from_many_at_once_is_taken_once(service: Service) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -35,7 +35,6 @@ class ServeJob:
     kafka: str | None = None
     sender: Path | None = None
     has_sender: bool = True
-    _ended_by: list[int] = field(default_factory=list)
 
     def run(self) -> None:
         """Serve until SIGTERM or Ctrl-C; then end everything in turn."""
@@ -54,7 +53,7 @@ class ServeJob:
         )  # fmt: skip
         # Uvicorn raises the signal that ended it once more, and by itself that would end us
         # before the others.
-        before = signal.signal(signal.SIGTERM, self._note)
+        before = signal.signal(signal.SIGTERM, _pass_over)
         with ExitStack() as stack:
             stack.callback(signal.signal, signal.SIGTERM, before)
             if self.has_pipeline:
@@ -70,8 +69,9 @@ class ServeJob:
         if not server.started:
             raise BadInput(f"the service could not start on {self.host}:{self.port}")
 
-    def _note(self, signum: int, frame: FrameType | None) -> None:
-        self._ended_by.append(signum)
+
+def _pass_over(signum: int, frame: FrameType | None) -> None:
+    """The signal has done its work already."""
 
 
 def _kafka(text: str | None) -> KafkaSettings | None:
