@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pytest
 
 from tamis.client import Client
 from tests.integration.ports import free_ports
+from tests.integration.receiver import receiving
 
 RUN = [sys.executable, "-W", "error", "-c", "from tamis.cli import main; main()"]
 
@@ -62,22 +63,43 @@ def first_key(folder: Path) -> str:
 
 @pytest.mark.spark
 def test_from_an_event_to_its_notification(tmp_path: Path) -> None:
-    """Nothing is configured: a subscription is saved, an event published, its owner told."""
-    with serve(tmp_path) as (process, url):
+    """A subscription is saved, an event published, its owner told, at a webhook too.
+
+    Only that a webhook may be on this machine is configured. Who comes late is told of what is
+    still valid.
+    """
+    (tmp_path / "sender.toml").write_text("[webhook]\nallow_networks = ['127.0.0.0/8']\n")
+    options = ("--sender", str(tmp_path / "sender.toml"))
+    with receiving() as receiver, serve(tmp_path, *options) as (process, url):
         key = first_key(tmp_path)
         with Client(url, key) as client:
-            client.create("price < 10 AND note = 'ü'", id="s1", priority=0)
+            webhook = {"webhook": f"{receiver.url}/told"}
+            client.create("price < 10 AND note = 'ü'", id="s1", priority=0, delivery=webhook)
             client.create("price < 5", id="s2")
             client.publish({"id": "e1", "price": 7, "note": "ü", "id2": "x"})
-            client.publish([{"id": "e2", "price": 100}])
+            lasting = {"id": "e2", "attributes": {"price": 100}, "until": "2999-01-01T00:00:00Z"}
+            client.publish([lasting])
             (told,) = _wait_for_notifications(client, 1)
             assert (told.subscription_id, told.owner, told.n_matches) == ("s1", "admin", 1)
             assert told.matches[0]["event_id"] == "e1"
+            client.create("price > 50", id="s3")
+            late, _ = _wait_for_notifications(client, 2)
+            assert (late.subscription_id, late.matches[0]["event_id"]) == ("s3", "e2")
+            (sent,) = _wait(lambda: receiver.received)
+            assert sent.headers["webhook-id"] == told.id
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
     errors = (tmp_path / "err").read_text()
     assert "Traceback" not in errors
     assert key.rpartition("_")[2] not in errors
+
+
+def _wait(found: Callable[[], list]) -> list:
+    until = time.monotonic() + 60
+    while not found():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    return found()
 
 
 def _wait_for_notifications(client: Client, n_wanted: int) -> list:

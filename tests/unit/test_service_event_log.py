@@ -173,3 +173,17 @@ def test_ids_sort_by_their_time() -> None:
         time.sleep(0.002)
     assert ids == sorted(ids)
     assert len({new_id() for _ in range(1_000)}) == 1_000
+
+
+def test_a_line_says_all_of_an_event() -> None:
+    given = event_of(
+        {
+            "id": "e1", "attributes": {"tag": ["a", "b"], "n": 2**60}, "payload": "eA==",
+            "time": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00.5Z",
+            "location": [4.9, 52.37],
+        }
+    )  # fmt: skip
+    read = event_of_line(line_of(given))
+    assert (read.id, read.attributes, read.payload) == ("e1", given.attributes, b"x")
+    assert (read.time, read.until) == (given.time, given.until)
+    assert given.until is not None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tamis.errors import MissingExtra
 from tamis.service.logs import log
-from tamis.service.published import ID, PAYLOAD, TIME
+from tamis.service.published import ID, PAYLOAD, TIME, UNTIL
 from tamis.service.settings import ServiceSettings
 
 __all__ = ["PipelineProcess", "pipeline_text", "write_pipeline"]
@@ -40,6 +40,7 @@ format = "jsonl"
 id = "{ID}"
 time = "{TIME}"
 payload = "{PAYLOAD}"
+until = "{UNTIL}"
 """
     else:
         events = f"""\

@@ -13,7 +13,7 @@ from typing import Any
 
 from tamis.errors import InvalidEvent, TamisError, quoted
 from tamis.model import Event
-from tamis.values import timestamp_text, value_to_json
+from tamis.values import parse_timestamp, timestamp_text, value_to_json
 
 __all__ = ["ID", "PAYLOAD", "TIME", "UNTIL", "event_of", "line_of", "new_id", "read_events"]
 
@@ -86,7 +86,7 @@ def line_of(event: Event) -> bytes:
     made[TIME] = timestamp_text(event.time)
     made[PAYLOAD] = _payload_text(event.payload)
     if event.until is not None:
-        made[UNTIL] = value_to_json(event.until)
+        made[UNTIL] = timestamp_text(event.until)
     return _text(made).encode() + b"\n"
 
 
@@ -95,8 +95,8 @@ def event_of_line(line: bytes) -> Event:
     held = json.loads(line)
     own = {name: held.pop(name, None) for name in _OWN}
     payload = (own[PAYLOAD] or "").encode()
-    time = None if own[TIME] is None else datetime.fromisoformat(own[TIME])
-    return Event(own[ID], held, payload, time)
+    time, until = (parse_timestamp(own[name] or "") for name in (TIME, UNTIL))
+    return Event(own[ID], held, payload, time, until)
 
 
 def _attributes(event: Event) -> dict[str, Any]:
