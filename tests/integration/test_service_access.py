@@ -11,9 +11,12 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from sqlalchemy import select
 from structlog.testing import capture_logs
 
 from tamis.service.limits import Limits
+from tamis.service.sending.tokens import PATH, Wish, make_token
+from tamis.storage.tables import owners
 from tests.integration.service_server import Service, running_service
 
 
@@ -206,3 +209,20 @@ def test_addresses_and_methods_that_are_not_there(service: Service) -> None:
             answer = admin.request(method, path)
             assert answer.status_code == status
             assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_the_link_in_a_mail_needs_its_token_and_no_key(service: Service) -> None:
+    with service.client() as admin:
+        saved = {"filter": "x = 1", "owner": "zoe", "delivery": {"mail": "zoe@mail.example"}}
+        assert admin.put("/v1/subscriptions/s1", json=saved).status_code == 201
+        with service.database.reading() as connection:
+            query = select(owners.c.webhook_secret).where(owners.c.owner == "zoe")
+            secret = connection.execute(query).scalar_one()
+        token = make_token(Wish("s1", "zoe@mail.example"), secret)
+        address = service.url + PATH
+        assert httpx.get(address, params={"token": token + "x"}).status_code == 404
+        asked = httpx.get(address, params={"token": token})
+        assert (asked.status_code, "zoe@mail.example" in asked.text) == (200, True)
+        assert not admin.get("/v1/subscriptions/s1").json()["is_paused"]
+        assert httpx.post(address, params={"token": token}).status_code == 200
+        assert admin.get("/v1/subscriptions/s1").json()["is_paused"]
