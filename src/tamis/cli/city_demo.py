@@ -26,7 +26,7 @@ from tamis.spark.settings import read_settings
 _EVERY_S = 0.5
 _PROMOTIONS = 6  # each time
 _WALKERS = 25
-_COLUMNS = ["event_id", "subscription_id", "event_time", "matched_at"]
+_COLUMNS = ["event_id", "subscription_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _read(city: City, names: str) -> list[tuple[str, str]]:
     if not tables:
         return []
     whole = pa.concat_tables(tables, promote_options="permissive")
-    return list(zip(*(whole[name].to_pylist() for name in _COLUMNS[:2]), strict=True))
+    return list(zip(*(whole[name].to_pylist() for name in _COLUMNS), strict=True))
 
 
 def _check(city: City, told: Told) -> int:

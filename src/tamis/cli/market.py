@@ -158,10 +158,6 @@ outbox = "outbox"
         aside.rename(file)
 
 
-def _delivery(percent: float) -> dict[str, Any]:
-    return next(held for share, held in DELIVERIES if percent < share)
-
-
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Where the matches are."""
