@@ -37,7 +37,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "simple": Algorithm("simple", "Simple", "the baseline of Qian et al.: Pri-REIN, DEBS 2015"),
     "tama": Algorithm("tama", "Tama", "Zhao, Wu: TAMA, ICDCS 2011"),
     "tama_exact": Algorithm("tama", "ExactTama", "Zhao, Wu: TAMA, ICDCS 2011, with a check"),
-    "tamis": Algorithm("tamis.index.matcher", "IndexMatcher", "the engine of this library, 2026"),
+    "tamis": Algorithm("tamis.events.matcher", "TamisMatcher", "the engine of this library, 2026"),
 }
 
 

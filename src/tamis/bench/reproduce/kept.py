@@ -93,19 +93,14 @@ class Both:
 
 
 def measure_memory(case: Both, line: Line) -> dict[str, Any]:
-    """The size of what holds both: one structure, or one for each ("a+b").
-
-    A matcher that keeps no events, Tamis, holds only the subscriptions.
-    """
+    """The size of what holds both: one structure, or one for each ("a+b")."""
     names = line.algorithm.split("+")
     attributes = case.boxes.workload.attributes
     matchers = [make(name, attributes, **line.parameters) for name in names]
     matchers[0].add_many(case.boxes.table)
-    keeps_events = isinstance(matchers[-1], EventMatcher)
-    if keeps_events:
-        matchers[-1].add_events(case.values)
+    matchers[-1].add_events(case.values)
     return {
         "n_subscriptions": len(matchers[0]),
-        "n_kept": len(case.values) if keeps_events else 0,
+        "n_kept": len(case.values),
         "bytes": sum(matcher.memory_bytes() for matcher in matchers),
     }

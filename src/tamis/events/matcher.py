@@ -1,4 +1,4 @@
-"""The production index behind the interface of the algorithms, to stand beside them."""
+"""The index and the event store behind the interface of the algorithms, to stand beside them."""
 
 from __future__ import annotations
 
@@ -7,40 +7,47 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from tamis.index.index import Index
+from tamis.events.store import MIN_TABLE, EventStore
+from tamis.index import Index
+from tamis.kernels.constraints import Stored
 from tamis.language import Filter
 from tamis.language.tree import InRange, NotEquals, Present, all_of
-from tamis.matching import Attribute, Capabilities, Matcher, Order
+from tamis.matching import Attribute, Capabilities, EventMatcher, Order
 from tamis.matching.store import Slots, grown
 from tamis.matching.table import Floats
-from tamis.model import Subscription
+from tamis.model import Event, EventColumns, Subscription
 from tamis.values import Range
 
 MIN_BULK = 1_000  # so many subscriptions for an empty index are built from arrays
 
 
-class IndexMatcher(Matcher):
-    """``tamis.Index``, the engine of this library (2026), as a matcher.
+class TamisMatcher(EventMatcher):
+    """``tamis.Index`` and ``EventStore``, the engines of this library (2026), as a matcher.
 
     An attribute is an attribute of the index, a text its code; subscriptions become boxes or
     filters, events dicts, as a user would hand them over. The first many subscriptions are built
     by ``Index.from_boxes``, others are added one by one; when more than half are dead it is
-    built again.
+    built again. Events are kept in the store without an end, as time here is any number: those
+    that are found too late are deleted then.
 
     >>> from tamis.values import Range
-    >>> matcher = IndexMatcher(["x", "y"])
+    >>> matcher = TamisMatcher(["x", "y"])
     >>> matcher.add({"x": Range(0.2, 0.4)}), matcher.add({"y": 0.5}, priority=0)
     (0, 1)
     >>> matcher.match({"x": 0.3, "y": 0.5}).tolist()
     [1, 0]
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(order=Order.PRIORITY)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        order=Order.PRIORITY, matches_subscriptions=True
+    )
 
     def __init__(self, attributes: Sequence[Attribute | str]) -> None:
         super().__init__(attributes)
         self.index = Index()
+        self.store = EventStore()
         self._names = [one.name for one in self.attributes]
         self._slot_of_row = np.zeros(0, np.int32)
         self._row_of_slot = np.zeros(0, np.int32)
@@ -51,7 +58,7 @@ class IndexMatcher(Matcher):
             slots = self._build(slots)
         rows = self._number(slots)
         self.index.add_many(
-            Subscription(str(row), self._filter(slot), int(self.priority[slot]))
+            Subscription(str(row), self._filter(self.stored, slot), int(self.priority[slot]))
             for row, slot in zip(rows.tolist(), slots.tolist(), strict=True)
         )
 
@@ -82,7 +89,33 @@ class IndexMatcher(Matcher):
 
     def _memory_bytes(self) -> int:
         held = self._slot_of_row.nbytes + self._row_of_slot.nbytes
-        return held + int(self.index.stats()["memory"]["total"])
+        index, store = self.index.stats(), self.store.stats()
+        return held + int(index["memory"]["total"]) + int(store["memory"]) + self._event_bytes()
+
+    def _add_events(self, slots: Slots) -> None:
+        if len(slots) < MIN_TABLE:
+            self.store.insert_many(
+                Event(str(slot), self._dict(self.events[slot])) for slot in slots.tolist()
+            )
+            return
+        columns = {EventColumns().id: pa.array(slots).cast(pa.string())}
+        for name, held in zip(self._names, self.events[slots].T, strict=True):
+            columns[name] = pa.array(held, from_pandas=True)
+        self.store.insert_many(pa.table(columns))
+
+    def _remove_events(self, slots: Slots) -> None:
+        for slot in slots.tolist():
+            self.store.delete(str(slot))
+
+    def _match_subscription(self, subscription: Stored, now: float, out: Slots) -> int:
+        found = self.store.match(Subscription("asked", self._filter(subscription, 0)))
+        slots = np.sort(np.array([*map(int, found)], np.int32))
+        is_valid = self.until[slots] >= now
+        self._remove_events(slots[~is_valid])
+        self._forget_events(slots[~is_valid])
+        n_valid = int(is_valid.sum())
+        out[:n_valid] = slots[is_valid]
+        return n_valid
 
     def _build(self, slots: Slots) -> Slots:
         """A new index of the slots that are boxes; the others are returned."""
@@ -115,8 +148,7 @@ class IndexMatcher(Matcher):
         self._slot_of_row[rows], self._row_of_slot[slots] = slots, rows
         return rows
 
-    def _filter(self, slot: int) -> Filter:
-        stored = self.stored
+    def _filter(self, stored: Stored, slot: int) -> Filter:
         parts: list[Filter] = []
         for k in range(stored.start[slot], stored.end[slot]):
             name = self._names[stored.attribute[k]]
