@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tamis.index.revision import Ask, Check, Place, check_of
+from tamis.index.revision import Check, Place, check_of
 from tamis.index.statistics import Observer
 from tamis.model import Subscription
 from tamis.model.subscription import area_around
@@ -20,25 +20,41 @@ class Asking:
         self._observer = observer
         self._check_of_leader: dict[int, Check] = {}
 
-    def about(self, attributes: Callable[[], Attributes], saved: Saved) -> Ask:
-        """Who answers for the event of these attributes."""
-
-        def ask(leader: int, there: Place | None = None) -> bool:
-            self._observer.n_asked[leader] += 1
-            check = self._check_of_leader.get(leader)
-            if check is None:
-                one = saved(leader)
-                check = check_of(one.condition if there is None else one.filter)
-                self._check_of_leader[leader] = check
-            if not check(attributes()):
-                return False
-            return there is None or _is_near(saved(leader), there, attributes())
-
-        return ask
+    def is_accepted(
+        self, leader: int, there: Place | None, attributes: Attributes, saved: Saved
+    ) -> bool:
+        """Whether a leader's filter accepts an event, of one that moves when it is there."""
+        self._observer.n_asked[leader] += 1
+        check = self._check_of_leader.get(leader)
+        if check is None:
+            one = saved(leader)
+            check = check_of(one.condition if there is None else one.filter)
+            self._check_of_leader[leader] = check
+        if not check(attributes):
+            return False
+        return there is None or _is_near(saved(leader), there, attributes)
 
     def forget(self, leader: int) -> None:
         """Let go of the filter of a row that nobody will ask about."""
         self._check_of_leader.pop(leader, None)
+
+
+class Asker:
+    """Who answers for one event, whose attributes are read when first needed."""
+
+    __slots__ = ("_asking", "_attributes", "_read", "_saved")
+
+    def __init__(self, asking: Asking, saved: Saved, read: Callable[[], Attributes]) -> None:
+        self._asking = asking
+        self._saved = saved
+        self._read = read
+        self._attributes: Attributes | None = None
+
+    def __call__(self, leader: int, there: Place | None = None) -> bool:
+        """Whether the leader's filter accepts the event, of one that moves when it is there."""
+        if self._attributes is None:
+            self._attributes = self._read()
+        return self._asking.is_accepted(leader, there, self._attributes, self._saved)
 
 
 def _is_near(one: Subscription, there: Place, attributes: Attributes) -> bool:

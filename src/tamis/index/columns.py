@@ -17,11 +17,10 @@ interval of float64 and a value is a float64, so that one engine serves all kind
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,14 +93,6 @@ class Encoded:
         return not self.choices and self.hull_high is None
 
 
-class _Shape(NamedTuple):
-    """Events of these attributes fill every column there is with a number."""
-
-    names: list[str]
-    n_columns: int
-    numbers_of: Callable[[Mapping[str, Any]], Any]  # in the order of the columns
-
-
 class Columns:
     """All columns; grows as filters ask for new ones, never shrinks."""
 
@@ -110,7 +101,7 @@ class Columns:
     def __init__(self) -> None:
         self._lanes: dict[str, _Lanes] = {}
         self.names: list[tuple[str, int]] = []
-        self._shape = _Shape([], -1, len)
+        self._numbers: dict[str, float] = {}  # NaN for every column of numbers
 
     def __len__(self) -> int:
         return len(self.names)
@@ -147,6 +138,8 @@ class Columns:
         return lanes
 
     def _new(self, attribute: str, lane: int) -> int:
+        if lane == NUMBER:
+            self._numbers = {**self._numbers, attribute: _NAN}  # a reader may have the other
         self.names.append((attribute, lane))
         return len(self.names) - 1
 
@@ -181,6 +174,7 @@ class Columns:
         """Columns as they were, from their names and dictionaries."""
         columns = cls()
         columns.names = names
+        columns._numbers = {attribute: _NAN for attribute, lane in names if lane == NUMBER}
         for column, (attribute, lane) in enumerate(names):
             lanes = columns._lanes.setdefault(attribute, _Lanes())
             if lane >= PREFIX:
@@ -203,26 +197,15 @@ class Columns:
         The quick way for what events mostly are; what it does not know it leaves to ``encode``,
         which checks everything.
         """
-        shape = self._shape  # mostly an event is like the one before
-        if (
-            list(raw) == shape.names
-            and len(self.names) == shape.n_columns
-            and {*map(type, raw.values())} == _FLOATS
-        ):
-            return np.array(shape.numbers_of(raw))
+        numbers, n_columns = self._numbers, len(self.names)
+        if len(numbers) == n_columns and {*map(type, raw.values())} == _FLOATS:
+            made = {**numbers, **raw}
+            if len(made) == n_columns:
+                return np.fromiter(made.values(), np.float64, n_columns)
         try:
-            vector = self._encode_plain(raw)
+            return self._encode_plain(raw)
         except IndexError:  # a column was added meanwhile
             return None
-        if vector is not None and len(raw) >= len(vector) > 1:
-            self._notice_shape(raw)
-        return vector
-
-    def _notice_shape(self, raw: Mapping[str, Any]) -> None:
-        """Remember the attributes of an event of numbers, if they are all that filters ask for."""
-        asked = [attribute for attribute, _ in self.names]
-        if {*map(type, raw.values())} == _FLOATS and raw.keys() >= set(asked):
-            self._shape = _Shape(list(raw), len(asked), itemgetter(*asked))
 
     def _encode_plain(self, raw: Mapping[str, Any]) -> Vector | None:
         made = [_NAN] * len(self.names)

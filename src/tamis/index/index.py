@@ -14,7 +14,7 @@ import pyarrow as pa
 from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription, quoted
 from tamis.index import snapshot
 from tamis.index.archive import Archive, BoxBase
-from tamis.index.asking import Asking
+from tamis.index.asking import Asker, Asking
 from tamis.index.batch import match_matrix
 from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
@@ -200,7 +200,7 @@ class Index:
         batch = cache(lambda: attributes_of_batch(events))
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
-            asker = self._asking.about(lambda: batch()[e], self._saved)
+            asker = Asker(self._asking, self._saved, lambda: batch()[e])
             return self._engine.match(state, Encoded(matrix[e]), asker)
 
         if len(matrix) < MIN_BATCH:
@@ -442,7 +442,7 @@ class Index:
             vector = self._columns.encode_plain(event)
             if vector is not None:
                 self._observer.notice(vector)
-                asker = self._asking.about(lambda: attributes_of(event), self._saved)
+                asker = Asker(self._asking, self._saved, lambda: attributes_of(event))
                 return self._engine.match_plain(state, vector, asker)
         return self._engine.match(state, *self._encode(event))
 
@@ -453,7 +453,7 @@ class Index:
             self.schema.check_event(attributes)
         encoded = self._columns.encode(attributes)
         self._observer.notice(encoded.vector)
-        return encoded, self._asking.about(lambda: attributes, self._saved)
+        return encoded, Asker(self._asking, self._saved, lambda: attributes)
 
     def _match_rows(self, state: State, batch: list[Attributes]) -> MatchSet:
         """A batch whose events are not all plain: those that are at once, the others by one."""
@@ -463,7 +463,7 @@ class Index:
         encoded = [self._columns.encode(attributes) for attributes in batch]
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
-            asker = self._asking.about(lambda: batch[e], self._saved)
+            asker = Asker(self._asking, self._saved, lambda: batch[e])
             return self._engine.match(state, encoded[e], asker)
 
         if len(batch) < MIN_BATCH:
