@@ -416,7 +416,7 @@ def reproduce(
     papers: Annotated[
         list[str],
         typer.Argument(
-            metavar="PAPER…", help="gem, dexin, pri-rein, mo-tree, yandex, or all of them."
+            metavar="PAPER…", help="gem, dexin, pri-rein, mo-tree, yandex, cpp, or all of them."
         ),
     ],
     figure: Annotated[

@@ -155,7 +155,8 @@ class Figure:
 class Paper:
     """A paper: its figures and the experiments behind them.
 
-    ``reasons`` say why the claim of a figure, by its number, does not hold here.
+    ``reasons`` say why the claim of a figure, by its number, does not hold here; ``source``
+    introduces a claim.
     """
 
     key: str
@@ -164,6 +165,7 @@ class Paper:
     experiments: tuple[Experiment, ...]
     figures: tuple[Figure, ...]
     reasons: Mapping[str, str] = field(default_factory=dict)
+    source: str = "The paper"
 
     def experiment(self, name: str) -> Experiment:
         """The experiment of that name."""

@@ -13,6 +13,7 @@ PAPERS = {
     "pri-rein": "pri_rein",
     "mo-tree": "mo_tree",
     "yandex": "yandex",
+    "cpp": "cpp",
 }
 ALL = "all"
 

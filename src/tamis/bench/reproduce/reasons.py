@@ -136,7 +136,7 @@ MO_TREE = {
     "103,000 of a million buckets and compares 149,000 subscriptions there (counted over 60 "
     "events). It is the others that are faster here. TAMA adds to 1.33M counters of one byte at "
     "1M, 1.0 ns each, where the paper's takes 10.3 ms; at 1M they fit the processor's cache of 1.3 "
-    "MB, at 2M and 3M they do not and take 1.8 ns each, so that the factor grows with the size, as "
+    "MB, from 2M on they do not and take 1.8 ns each, so that the factor grows with the size, as "
     "in the paper. OpIndex compares 12M bounds a million, 1.5 ns each. R*-Tree is the same library "
     "as the paper's, and that it is packed at once changes nothing for events (0.26 and 0.27 ms at "
     "40,000, inserted one by one); why the paper's takes 29 ms is not known, that the places made "

@@ -94,7 +94,7 @@ def _figure(shown: Shown) -> str:
     lines = [
         f"### {_heading(shown)}\n",
         f"![{figure.title}]({picture})\n",
-        f"**The paper.** {figure.claim}\n",
+        f"**{shown.paper.source}.** {figure.claim}\n",
         f"**Here**, at scale {shown.scale:g}:\n",
         *(f"- {_marked(one)}: {one.found}" for one in shown.judged()),
     ]
