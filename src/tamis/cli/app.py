@@ -412,6 +412,51 @@ def spark(
 
 
 @bench.command()
+def service(
+    scale: Annotated[
+        float,
+        typer.Option(
+            help="Share of the imported subscriptions, of the time "
+            "of requests and of the notifications: 1 is a million, a minute and 10,000."
+        ),
+    ] = 0.1,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CELL,…", help="requests, import, deliveries; all if not said."),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="postgresql://user@host/name, an empty one; SQLite if not said."
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
+    ] = Path("build/bench/service"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again what has a result file.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Measure the service: 300 requests a second over HTTP, an import, webhooks that are sent.
+
+    Each is a process of its own on this machine. What was saved, imported and delivered is
+    checked before it counts.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench service --only requests[/cyan]
+
+    [cyan]tamis bench service --only import --database postgresql://me@localhost/empty[/cyan]
+    """
+    with exit_codes():
+        require_extra("service", "sqlalchemy", "fastapi", "httpx")
+        from tamis.cli.bench_service import ServiceBench
+
+        ServiceBench(scale, only or (), database, output, fresh, json).run()
+
+
+@bench.command()
 def reproduce(
     papers: Annotated[
         list[str],

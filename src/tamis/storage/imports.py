@@ -23,7 +23,7 @@ from tamis.errors import (
 from tamis.storage.changes import log_changes
 from tamis.storage.database import Database
 from tamis.storage.drafts import Rules, plain_row, read_draft
-from tamis.storage.subscriptions import count_in, row_of
+from tamis.storage.subscriptions import count_in, count_in_many, row_of
 from tamis.storage.tables import moment, owners, subscriptions
 from tamis.values import load_json
 
@@ -116,9 +116,12 @@ class Importer:
                     f"there is a subscription {quoted(id)} already, which is somebody else's; "
                     "choose another id"
                 )
-        for owner, count in sorted(created.items()):
-            if count:  # beyond the limit only if another import was at work at the same time
-                count_in(connection, owner, count, self.most)
+        if self.most is None:
+            count_in_many(connection, created)
+        else:
+            for owner, count in sorted(created.items()):
+                if count:  # beyond the limit only if another import was at work at the same time
+                    count_in(connection, owner, count, self.most)
         log_changes(connection, list(versions))
         return outcome
 

@@ -24,7 +24,6 @@ from tamis.model import Subscription
 from tamis.model.subscription import CIRCLE
 from tamis.storage.changes import log_changes
 from tamis.storage.database import Database
-from tamis.storage.statements import upsert
 from tamis.storage.tables import counters, moment, owners, subscriptions
 
 _PAGE = 1_000
@@ -39,6 +38,15 @@ _INSERTS = {
     .returning(subscriptions.c.id)
     for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
 }
+_ADD_OWNER = {"sqlite": sqlite.insert(owners), "postgresql": postgresql.insert(owners)}
+_COUNT = {
+    name: made.on_conflict_do_update(
+        index_elements=["owner"],
+        set_={"n_subscriptions": owners.c.n_subscriptions + made.excluded.n_subscriptions},
+    )
+    for name, made in _ADD_OWNER.items()
+}
+_COUNT_BACK = {name: made.returning(owners.c.n_subscriptions) for name, made in _COUNT.items()}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -258,20 +266,30 @@ def saved_of(row: Row[Any]) -> Saved:
 
 def count_in(connection: Connection, owner: str, change: int, most: int | None = None) -> None:
     """Add to the number of an owner's subscriptions; the owner is made if there is none."""
-    statement = upsert(connection, owners).values(
-        owner=owner, webhook_secret=new_webhook_secret(), n_subscriptions=change,
-        created_at=moment(),
-    )  # fmt: skip
-    raised = {"n_subscriptions": owners.c.n_subscriptions + change}
-    counted = connection.execute(
-        statement.on_conflict_do_update(index_elements=["owner"], set_=raised)
-        .returning(owners.c.n_subscriptions)
-    ).scalar_one()  # fmt: skip
+    statement = _COUNT_BACK[connection.dialect.name]
+    counted = connection.execute(statement, _counted(owner, change)).scalar_one()
     if most is not None and counted > most:
         raise LimitReached(
             f"this would be subscription {counted:,} of owner {quoted(owner)}, who may have "
             f"{most:,}; delete some first"
         )
+
+
+def count_in_many(connection: Connection, changes: Mapping[str, int]) -> None:
+    """``count_in`` for many owners, who may have as many as they like."""
+    # In order, so that two who do this at once cannot wait for each other.
+    rows = [_counted(owner, change) for owner, change in sorted(changes.items()) if change]
+    if rows:
+        connection.execute(_COUNT[connection.dialect.name], rows)
+
+
+def _counted(owner: str, change: int) -> dict[str, Any]:
+    return {
+        "owner": owner,
+        "webhook_secret": new_webhook_secret(),
+        "n_subscriptions": change,
+        "created_at": moment(),
+    }
 
 
 def new_webhook_secret() -> str:

@@ -1,0 +1,5 @@
+"""``python -m tamis``: the command line."""
+
+from tamis.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The service benchmark: requests over HTTP, imports and deliveries, with real processes."""

@@ -1,0 +1,78 @@
+"""The cells of the service benchmark, and what is aimed for."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from tamis.bench.aims import Aim
+from tamis.bench.engine import Listener
+from tamis.bench.results import Key, Results
+from tamis.bench.service.delivering import measure_deliveries
+from tamis.bench.service.importing import measure_import
+from tamis.bench.service.processes import running_server
+from tamis.bench.service.requests import RATE, measure_requests
+from tamis.bench.suite import known
+
+CELLS = ("requests", "import", "deliveries")
+N_IMPORTED = 1_000_000
+N_NOTIFICATIONS = 10_000
+REQUESTS_S = 60.0
+_IMPORT_S = {"sqlite": 120.0, "postgresql": 60.0}
+
+
+def aims_of(database: str) -> tuple[Aim, ...]:
+    """What is aimed for on a database."""
+    return (
+        Aim("requests a second", "requests", database, "rate", 0.99 * RATE, at_least=True),
+        Aim("a request, p99", "requests", database, "p99_ms", 100.0, "ms"),
+        Aim("import of a million", "import", database, "seconds", _IMPORT_S[database], "s"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRun:
+    """A run over some cells; each is saved as soon as it is measured.
+
+    ``url`` is an empty database; where it is None every cell has a file of SQLite.
+    """
+
+    results: Results
+    scale: float
+    url: str | None
+    fresh: bool
+    listen: Listener
+
+    def measure(self, keys: Sequence[Key]) -> None:
+        """Measure what has no result file yet; with ``fresh`` all of it."""
+        for key in keys:
+            if key in self.results and not self.fresh:
+                self.listen(key, "kept", 0.0)
+                continue
+            self.listen(key, "starts", 0.0)
+            start = perf_counter()
+            with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
+                self.results.write(key, self._found(key.cell, Path(folder)))
+            self.listen(key, "done", perf_counter() - start)
+
+    def _found(self, cell: str, folder: Path) -> dict[str, Any]:
+        url = self.url or f"sqlite:///{folder}/tamis.db"
+        if cell == "import":
+            return measure_import(folder, url, max(1_000, round(N_IMPORTED * self.scale)))
+        if cell == "deliveries":
+            return measure_deliveries(folder, url, max(100, round(N_NOTIFICATIONS * self.scale)))
+        with running_server(folder, url, ["--no-sender"]) as server:
+            return measure_requests(server, max(1.0, REQUESTS_S * self.scale))
+
+
+def plan(scale: float, only: Sequence[str], database: str) -> list[Key]:
+    """The cells of a run; ``only`` names them, none means all.
+
+    >>> [key.file_name for key in plan(0.1, ["import"], "sqlite")]
+    ['sqlite-x0.1-import.json']
+    """
+    return [Key(cell, database, scale) for cell in known(only, CELLS)]
