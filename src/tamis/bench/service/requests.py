@@ -30,7 +30,7 @@ async def _measure(server: Server, seconds: float) -> dict[str, Any]:
     async with AsyncClient(server.url, server.key) as client:
         user = _User(client, Random(SEED))
         await user.begin()
-        await _at_rate(user, RATE, _WARM_UP_S)
+        await _at_rate(user, RATE, min(_WARM_UP_S, seconds))
         before, start = server.cpu_s(), perf_counter()
         taken = await _at_rate(user, RATE, seconds)
         wall, cpu = perf_counter() - start, server.cpu_s() - before

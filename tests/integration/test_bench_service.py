@@ -1,0 +1,37 @@
+"""``tamis bench service`` at a small scale: every cell runs, and is checked before it counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tamis.bench.service.importing import measure_import
+from tamis.bench.service.processes import BenchFailed
+from tamis.cli.app import app
+
+CELLS = {"requests", "import", "deliveries"}
+
+
+def test_every_cell_runs(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["bench", "service", "--scale", "0.001", "--json", "-o", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)["cells"]
+    assert found.keys() == CELLS
+    assert found["import"]["n_subscriptions"] == 1_000
+    assert found["deliveries"]["twice"] == 0
+    assert found["requests"]["n_requests"] == 300
+    assert found["requests"]["p50_ms"] <= found["requests"]["p99_ms"]
+    again = CliRunner().invoke(app, words)
+    assert "sqlite deliveries" in again.stdout
+
+
+def test_an_import_that_fails_is_told(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/tamis.db"
+    measure_import(tmp_path, url, 50)
+    with pytest.raises(BenchFailed, match="tamis import failed"):
+        measure_import(tmp_path, url, 20)
