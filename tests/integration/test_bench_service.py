@@ -16,9 +16,8 @@ CELLS = {"requests", "import", "deliveries"}
 
 
 def test_every_cell_runs(tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        app, ["bench", "service", "--scale", "0.001", "--json", "-o", str(tmp_path)]
-    )
+    words = ["bench", "service", "--scale", "0.001", "-o", str(tmp_path)]
+    done = CliRunner().invoke(app, [*words, "--json"])
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)["cells"]
     assert found.keys() == CELLS
