@@ -74,9 +74,7 @@ class Spans(NamedTuple):
     is_plain: npt.NDArray[np.bool_]  # of each event
 
 
-def encode_many(
-    events: Sequence[Attributes], code_of: CodeOf, column_of: dict[Name, int]
-) -> Spans:
+def encode_many(events: Sequence[Attributes], code_of: CodeOf, column_of: dict[Name, int]) -> Spans:
     """``encode`` for each of many; new names get the next columns in ``column_of``.
 
     >>> columns = {}

@@ -50,10 +50,6 @@ class Part(ABC):
     # -- events
 
     @abstractmethod
-    def number_of(self, id: str) -> int:
-        """The row of the newest event of an id, or -1; it may have died."""
-
-    @abstractmethod
     def ids_of(self, rows: Rows) -> list[str]:
         """The ids of rows."""
 

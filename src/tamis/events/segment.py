@@ -76,10 +76,6 @@ class Segment(Part):
 
     # -- events
 
-    def number_of(self, id: str) -> int:
-        """The row of an id, or -1; it may have died."""
-        return self.ids.number_of(id)
-
     def ids_of(self, rows: Rows) -> list[str]:
         """The ids of rows."""
         if len(rows) > _FEW:
