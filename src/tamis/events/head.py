@@ -135,7 +135,7 @@ class HeadView(Part):
         self._head, self.n_rows = head, len(head.events)
         self.cells = head.cells  # of which until and death are always those of the head
         self.moment, self.sequence, self.flags = head.moment, head.sequence, head.flags
-        self._is_encoded = False
+        self.layout, self._is_encoded = (), False
 
     def find(self, question: Question, moment: Moment) -> Rows:
         """The rows of the valid events that satisfy a question, ascending."""

@@ -9,6 +9,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
+from tamis.events.lanes import Name
 from tamis.events.question import Clause, Question
 from tamis.events.table import ROUGH
 from tamis.kernels.event_scan import LEAF, Cells, Moment, find_rows, judge_rows
@@ -27,6 +28,7 @@ class Part(ABC):
 
     n_rows: int
     n_columns: int
+    layout: tuple[Name, ...]
     cells: Cells
     moment: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64]

@@ -32,6 +32,7 @@ class Segment(Part):
     ) -> None:
         self.table, self.ids, self.texts, self.cells = table, ids, texts, cells
         self.n_rows, self.n_columns = len(table), len(table.names)
+        self.layout = table.names
         self.moment, self.sequence, self.flags = table.moment, table.sequence, table.flags
         self.n_rough = int(np.count_nonzero(table.flags & ROUGH))
         self.has_rough = self.n_rough > 0
