@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,11 @@ def measure_boxes(n: int) -> dict[str, Any]:
     """Boxes that stay, around the pick-up points of the city: the index beside the others."""
     case = BoxCase(placed_boxes(n, n_events=N_EVENTS))
     index = case.index
-    others = finders(case)
     rounds: Rounds = {}
     some = list(case.workload.values[:N_OTHER])
-    for _ in range(ROUNDS):
-        rounds.setdefault("boxes", []).append(_time_index(case))
-        for name, match in {**others, "scan": case.scan.match}.items():
+    for name, match in chain([("scan", case.scan.match)], finders(case)):
+        for _ in range(ROUNDS):
+            rounds.setdefault("boxes", []).append(_time_index(case))
             time_each(match, some[:20])
             rounds.setdefault(name, []).append(spread(time_each(match, some)))
     matches = [index.match_batch([event]).n_matches for event in case.events]

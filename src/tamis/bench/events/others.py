@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,33 +12,38 @@ from tamis.algorithms import make
 from tamis.bench.cases import BoxCase, WrongResult
 from tamis.bench.events.kept import N_CHECKED, Kept
 from tamis.bench.extras import extra
-from tamis.bench.workloads import Floats
+from tamis.bench.workloads import Floats, Workload
 from tamis.bench.yardsticks import RTree
 from tamis.matching import Table
 
 Numbers = npt.NDArray[np.int32]
+Find = Callable[[Floats], Numbers]
 
 # The place and the most popular attributes, as in section 4.2 of the MO-Tree paper.
 _PARAMETERS = {"mo_tree": {"indexed": ("lon", "lat", "a3", "a4", "a5", "a6")}}
 
 
-def finders(case: BoxCase) -> dict[str, Callable[[Floats], Numbers]]:
+def finders(case: BoxCase) -> Iterator[tuple[str, Find]]:
     """How others find the subscriptions of an event, checked against the scan.
 
-    BEQ-Tree keeps events only.
+    One after the other, as all at once would take gigabytes. BEQ-Tree keeps events only.
     """
-    workload = case.workload
-    tree = make("mo_tree", workload.attributes, **_PARAMETERS["mo_tree"])
-    tree.add_many(Table.from_boxes(workload.low, workload.high))
-    made: dict[str, Callable[[Floats], Numbers]] = {
-        "mo_tree": tree.match,
-        "rtree": RTree(workload).match,
+    makers: dict[str, Callable[[], Find]] = {
+        "mo_tree": lambda: _mo_tree(case.workload).match,
+        "rtree": lambda: RTree(case.workload).match,
     }
-    for name, match in made.items():
-        for event in workload.values[:N_CHECKED]:
+    for name, make_it in makers.items():
+        match = make_it()
+        for event in case.workload.values[:N_CHECKED]:
             if not np.array_equal(match(event), case.scan.match(event)):
                 raise WrongResult(f"{name} and the scan disagree. Nothing was timed")
-    return made
+        yield name, match
+
+
+def _mo_tree(workload: Workload) -> Any:
+    tree = make("mo_tree", workload.attributes, **_PARAMETERS["mo_tree"])
+    tree.add_many(Table.from_boxes(workload.low, workload.high))
+    return tree
 
 
 class Keeper(Protocol):

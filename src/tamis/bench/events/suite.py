@@ -110,8 +110,8 @@ _OF_STORE = {
 def plan(scale: float, only: Iterable[str], sizes: Iterable[str] = ()) -> list[Key]:
     """The cells of a run at full size, then at the other sizes, all times the scale.
 
-    >>> [key.file_name for key in plan(0.1, ["move", "insert"], ["2M"])]
-    ['W4-x0.1-move.json', 'W4-x0.1-insert.json', 'W4-x0.1-insert-2M.json']
+    >>> [key.file_name for key in plan(1, ["move", "insert"], ["2M"])]
+    ['W4-x1-move.json', 'W4-x1-insert.json', 'W4-x1-insert-2M.json']
     """
     cells = known(only, CELLS)
     keys = [Key(cell, WORKLOAD, scale) for cell in CELLS if cell in cells]
