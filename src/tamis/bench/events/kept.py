@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.bench.cases import WrongResult, filter_of_box
-from tamis.bench.events.nearby import make_nearby
+from tamis.bench.events.nearby import REACH, make_nearby
 from tamis.bench.measure import time_once
 from tamis.bench.reproduce.places import ATTRIBUTES, placed_boxes, placed_events, trading_areas
 from tamis.bench.workloads import SEED, Floats, Workload
@@ -33,7 +33,6 @@ TABLE = 100_000  # events that are inserted at once
 START = datetime(2026, 6, 1, tzinfo=UTC)
 HOUR_S = 3_600
 _N_ASKED = 64  # questions that the layout of a store follows
-_REACH = 0.02  # degrees; more than 1,000 m, the largest radius
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ def make_boxes(n: int, n_questions: int = N_QUESTIONS) -> Kept:
 def make_near_me(n: int, n_questions: int = N_QUESTIONS) -> Kept:
     """Events with a location, and subscriptions around theirs."""
     nearby = make_nearby(n_questions, n_events=n)
-    windows = np.stack([nearby.places - _REACH, nearby.places + _REACH], axis=2)
+    windows = np.stack([nearby.places - REACH, nearby.places + REACH], axis=2)
     return Kept(nearby.values, _ends(n), nearby.subscriptions("q"), windows, None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tamis.bench.cases import WrongResult
-from tamis.bench.events.nearby import Nearby, step
+from tamis.bench.events.nearby import REACH, Nearby, step
 from tamis.bench.measure import no_gc, spread, time_each, time_once
 from tamis.bench.workloads import SEED
 from tamis.index import Index
@@ -77,9 +77,9 @@ class Movers:
         return n_matches
 
     def _around(self, place: Point) -> list[Subscription]:
-        """The subscriptions within 2 km of a place, as the index has them."""
+        """The subscriptions whose area may hold a place, as the index has them."""
         moved = self.places - (place.lon, place.lat)
-        near = np.nonzero((abs(moved[:, 0]) < 0.03) & (abs(moved[:, 1]) < 0.03))[0]
+        near = np.nonzero((abs(moved) < REACH).all(axis=1))[0]
         return [self.index[f"s{number}"] for number in near.tolist()]
 
 

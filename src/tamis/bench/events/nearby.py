@@ -24,6 +24,7 @@ from tamis.values import Point, Range
 WEST, SOUTH = 121.0, 30.8  # of the city
 KM_PER_DEGREE = 111.195
 CITY_KM = 100.0
+REACH = 0.012  # degrees; more than 1,000 m, the largest radius, in either direction
 _STEP_KM = 0.05
 
 
