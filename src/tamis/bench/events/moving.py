@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Sequence
 from itertools import count
@@ -43,6 +44,7 @@ class Movers:
                 last = min(n, first + _AT_ONCE)
                 self.index.add_many(nearby.subscriptions_between(first, last))
         self.index._engine.wait_for_merging()
+        gc.freeze()  # or every timing would begin with seconds of looking at these objects
         self._random = np.random.default_rng([SEED, 61])
         self._steps = self._endless()
 

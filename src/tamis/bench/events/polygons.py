@@ -6,6 +6,7 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
+import shapely
 
 from tamis.bench.cases import WrongResult
 from tamis.bench.events.moving import Movers
@@ -32,7 +33,7 @@ def make_polygons(centres: Floats, prefix: str) -> list[Subscription]:
     for number, (lon, lat) in enumerate(centres.tolist()):
         reach = random.uniform(0.3, 1.0, N_VERTICES) / KM_PER_DEGREE
         ring = np.stack([lon + reach * np.cos(angle), lat + reach * np.sin(angle)], axis=1)
-        shape = Polygon([(x, y) for x, y in ring.tolist()])
+        shape = Polygon(shapely.Polygon(ring))
         made.append(Subscription(f"{prefix}{number}", Within("location", shape)))
     return made
 

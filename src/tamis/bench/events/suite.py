@@ -73,7 +73,7 @@ class EventsRun:
             start = perf_counter()
             self.results.write(key, self._found(key))
             self.listen(key, "done", perf_counter() - start)
-        self._movers = None
+        self._forget_movers()
 
     def _found(self, key: Key) -> dict[str, Any]:
         n = n_of(key)
@@ -87,8 +87,7 @@ class EventsRun:
             return measure_polygon(self._movers_of(n))
         if key.cell == "move":
             return measure_move(self._movers_of(n))
-        self._movers = None
-        gc.collect()
+        self._forget_movers()
         if key.cell == "memory":
             return measure_memory(n, has_near_me)
         return _OF_STORE[key.cell](n)
@@ -96,10 +95,14 @@ class EventsRun:
     def _movers_of(self, n: int) -> Movers:
         """Subscriptions that move; made once for the cells that need them."""
         if self._movers is None or len(self._movers.places) != n:
-            self._movers = None
-            gc.collect()
+            self._forget_movers()
             self._movers = Movers(make_nearby(n))
         return self._movers
+
+    def _forget_movers(self) -> None:
+        self._movers = None
+        gc.unfreeze()
+        gc.collect()
 
 
 _OF_STORE = {
