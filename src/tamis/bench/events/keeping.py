@@ -18,6 +18,7 @@ from tamis.events import EventStore
 
 N_SINGLE = 6_000  # more than the head holds, so that it becomes a segment in between
 N_OTHER = 1_000
+N_REMOVED = 300
 _N_WARM_UP = 50
 MANY, N_MANY = 10_000, 10  # events of a table, and tables
 N_OBJECTS = 10_000  # events of a batch of Events
@@ -96,7 +97,7 @@ def measure_expiry(n: int) -> dict[str, Any]:
         "memory_after_mb": round(after[0] / 1e6, 1),
         "rss_given_back_mb": round((before[1] - after[1]) / 1e6, 1),
     }
-    rows = np.random.default_rng(1).permutation(n)[:N_OTHER].tolist()
+    rows = np.random.default_rng(1).permutation(n)[:N_REMOVED].tolist()
     for name, keeper in keepers(kept, n).items():
         remove = _remover(keeper.remove)
         time_each(remove, rows[:_N_WARM_UP])

@@ -71,7 +71,8 @@ Python runs one thread at a time but while a kernel works, so the two share more
 """
 _POLYGON_NOTE = """\
 Medians until the rows are there, over the same events, with the matches of the polygons
-themselves; *without* is the mean of before and after.
+themselves. Of each event the shortest of five rounds counts. What was removed is passed over until
+it is merged away.
 """
 _METHOD = """\
 - Answers are compared with the oracle (`tamis.language.evaluate`) on a sample before anything is
