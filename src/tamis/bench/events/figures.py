@@ -96,7 +96,8 @@ FIGURES = (
             Line("Index.move, median", f"one.{_MEDIAN}", _BLUE),
             Line("Index.move_many, each", "many_us", _SKY, "v"),
         ),
-        "None of the others can move a subscription.",
+        "Of the others MO-Tree can give a subscription another box (`update`), which is not "
+        "measured here.",
     ),
     Figure(
         "memory", "Memory of N subscriptions and N events", "MB", "N",
