@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tamis.bench.events.moving import Movers
+from tamis.bench.events.nearby import make_nearby
 from tamis.bench.mixed import ATTRIBUTES, generate_events, generate_subscriptions
-from tamis.bench.moves import Movers
-from tamis.bench.nearby import make_nearby
 from tamis.bench.workloads import FULL_SIZES, LEVELS, UnknownWorkload, make, make_w1, make_w2
 from tamis.language import Filter
 from tamis.language.tree import Near, Not, Or, Within

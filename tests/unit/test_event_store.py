@@ -24,6 +24,7 @@ from tamis.errors import (
 from tamis.events import EventStore
 from tamis.events.arrow import NotPlain, table_of_arrow
 from tamis.events.collection import MIN_MERGED, n_to_merge
+from tamis.events.lanes import encode, encode_many
 from tamis.events.layout import order_of
 from tamis.index.columns import LAT, LON, NUMBER, TEXT
 from tamis.kernels.event_scan import GROUP, LEAF
@@ -460,3 +461,60 @@ def test_files_that_are_no_store_are_refused(tmp_path: Path) -> None:
     manifest.write_text("?")
     with pytest.raises(SnapshotError, match="cannot be read"):
         EventStore.open(tmp_path / "s")
+
+
+# -- values as columns
+
+
+def test_many_events_are_encoded_as_each_alone() -> None:
+    code = {}
+    attributes = [Event(f"e{i}", {"x": held, "y": 1.5}).attributes for i, held in enumerate(HELD)]
+    attributes += [{}, Event("e", {"z": 2.0, "w": [3.0, 4.0], "x": 1}).attributes]
+
+    def code_of(name: str, text: str) -> float:
+        return code.setdefault((name, text), len(code))
+
+    columns: dict[Any, int] = {}
+    made = encode_many(attributes, code_of, columns)
+    names = list(columns)
+    for row, one in enumerate(attributes):
+        spans, is_plain = encode(one, code_of)
+        own = np.flatnonzero(made.rows == row)
+        found = [
+            (names[made.columns[i]], made.low[i], made.high[i], bool(made.is_whole[i])) for i in own
+        ]
+        wanted = [(n, low, high, type(low) is int and n[1] == NUMBER) for n, low, high in spans]
+        assert sorted(found) == sorted(wanted), one
+        assert made.is_plain[row] == is_plain, one
+
+
+def test_only_floats_are_encoded_without_a_second_side() -> None:
+    made = encode_many([{"a": (1.0,)}, {"b": (math.inf,), "a": (-0.0,)}], lambda *_: 0, {})
+    assert made.high is made.low
+    assert not made.is_whole.any()
+    assert encode_many([], lambda *_: 0, {}).rows.tolist() == []
+
+
+def test_a_head_is_asked_while_it_grows() -> None:
+    store = EventStore()
+    held: list[Event] = []
+    n_seen = []
+    early = None
+    for i in range(200):
+        value = HELD[i % len(HELD)]
+        held.append(Event(f"e{i}", {"x": value, f"only{i % 70}": float(i), "t": f"t{i % 3}"}))
+        store.insert(held[-1], now=NOON)
+        if i == 10:
+            early = store._collection.state  # which nobody has asked yet
+        if i % 37 == 0:
+            for text in ("x <= 5", "t = 't1'", "t LIKE 't%'", f"only{i % 70} >= 0", "x IS NULL"):
+                asked = Subscription("s", text)
+                wanted = [e.id for e in reversed(held) if evaluate(asked.condition, e)]
+                assert store.match(asked, now=NOON) == wanted, (i, text)
+                n_seen.append(len(wanted))
+    assert sum(n_seen) > 100
+    assert early is not None
+    late = Subscription("s", "only3 >= 0 OR only69 >= 0")
+    found = store._match(early, late, early.moment(0), "newest", None)
+    assert found == ["e3"]
+    assert store.match(late, now=NOON) == ["e143", "e139", "e73", "e69", "e3"]

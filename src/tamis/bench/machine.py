@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import platform
 import subprocess
@@ -93,6 +95,14 @@ def _kilobytes(path: Path, field: str) -> int:
 def rss_bytes(field: str = "VmRSS") -> int:
     """The memory this process holds now (``VmRSS``) or held at most (``VmHWM``)."""
     return 1024 * _kilobytes(Path("/proc/self/status"), field)
+
+
+def trimmed_rss() -> int:
+    """The memory the process holds once freed pages went back to the system."""
+    gc.collect()
+    with suppress(AttributeError, OSError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
+    return rss_bytes()
 
 
 def forget_peak() -> None:

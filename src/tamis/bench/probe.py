@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tamis.bench.machine import forget_peak, private_bytes, rss_bytes
+from tamis.bench.machine import forget_peak, private_bytes, rss_bytes, trimmed_rss
 from tamis.errors import TamisError
 
 
@@ -47,7 +44,7 @@ def probe_memory(name: str, scale: str) -> dict[str, Any]:
 
     make_case(name, 0.001).build()  # so that code and compiled kernels are there already
     case = make_case(name, float(scale))
-    before = _trimmed_rss()
+    before = trimmed_rss()
     forget_peak()
     index = case.build()
     peak = rss_bytes("VmHWM")
@@ -55,7 +52,7 @@ def probe_memory(name: str, scale: str) -> dict[str, Any]:
         "n_subscriptions": case.n_subscriptions,
         "counted_bytes": counted_bytes(index),
         "counted_parts": counted_parts(index),
-        "rss_growth_bytes": _trimmed_rss() - before,
+        "rss_growth_bytes": trimmed_rss() - before,
         "peak_growth_bytes": max(0, peak - before),
     }
 
@@ -99,18 +96,18 @@ def probe_first_use() -> dict[str, Any]:
     }
 
 
-def _trimmed_rss() -> int:
-    """The memory the process holds once freed pages went back to the system."""
-    gc.collect()
-    with suppress(AttributeError, OSError):  # not glibc
-        ctypes.CDLL(None).malloc_trim(0)
-    return rss_bytes()
+def probe_events(kind: str, n: str) -> dict[str, Any]:
+    """How much the process grows by subscriptions and events of space and time."""
+    from tamis.bench.events.memory import grow
+
+    return grow(kind, int(n))
 
 
 _PROBES: dict[str, Callable[..., dict[str, Any]]] = {
     "memory": probe_memory,
     "open": probe_open,
     "first-use": probe_first_use,
+    "events": probe_events,
 }
 
 

@@ -377,6 +377,56 @@ def engine(
 
 
 @bench.command()
+def events(
+    scale: Annotated[
+        float, typer.Option(help="Share of the subscriptions and events: 1 is a million each.")
+    ] = 0.1,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CELL,…",
+            help="matching, polygon, move, subscriptions, insert, expiry, memory; all if not said.",
+        ),
+    ] = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(metavar="N,…", help="Other sizes too, such as 500k,2M,5M; for the plots."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
+    ] = Path("build/bench/events"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again what has a result file.")
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the results into its measured part, with plots beside it."
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Measure space and time: subscriptions that move, events that stay valid.
+
+    Matching of events and of subscriptions, insertion, expiry, moves, memory, and what polygons
+    cost the others; beside rtree, MO-Tree and BEQ-Tree, and against the aims. Results are compared
+    with the oracle or a scan before anything is timed. Each cell is a JSON file in --output with
+    the machine and the versions; a run that was stopped goes on where it was.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench events --scale 0.1 --only matching,move[/cyan]
+
+    [cyan]tamis bench events --scale 1 --sizes 250k,2M,5M --report docs/space-and-time.md[/cyan]
+    """
+    with exit_codes():
+        require_extra("bench", "rtree")
+        from tamis.cli.bench_events import EventsBench
+
+        EventsBench(scale, only or (), sizes or (), output, fresh, report, json).run()
+
+
+@bench.command()
 def spark(
     scale: Annotated[float, typer.Option(help="Share of the subscriptions: 1 is a million.")] = 0.1,
     only: Annotated[

@@ -21,7 +21,7 @@ from tamis.events.part import Part
 from tamis.events.question import Question
 from tamis.events.segment import Segment
 from tamis.events.table import EventTable, table_of_events
-from tamis.index.texts import Stored
+from tamis.index.texts import Stored, letters_of
 from tamis.kernels.event_scan import Moment
 from tamis.kernels.texts import find_texts
 from tamis.model import Event
@@ -51,11 +51,17 @@ class State(NamedTuple):
 
     def place_of(self, id: str, now: int) -> Place | None:
         """Where the living event of an id stands, unless it has expired by then."""
-        for part in reversed(self.parts):
-            row = part.number_of(id)
-            if row >= 0 and part.is_alive(row, self.version) and part.cells.until[row] > now:
-                return Place(part, row)
+        row, letters = self.head.number_of(id), letters_of(id)
+        if row >= 0 and self._is_valid(self.head, row, now):
+            return Place(self.head, row)
+        for segment in reversed(self.segments):
+            row = segment.ids.number_of_letters(letters)
+            if row >= 0 and self._is_valid(segment, row, now):
+                return Place(segment, row)
         return None
+
+    def _is_valid(self, part: Part, row: int, now: int) -> bool:
+        return part.is_alive(row, self.version) and bool(part.cells.until[row] > now)
 
 
 class Place(NamedTuple):
@@ -196,14 +202,12 @@ def n_to_merge(sizes: Sequence[int]) -> int:
 def places_of(state: State, ids: Stored) -> list[Place]:
     """Where the living events of many ids stand, also if they have expired."""
     found: list[Place] = []
-    for part in state.parts:
-        if isinstance(part, Segment):
-            rows = np.empty(ids.n, np.int32)
-            own = part.ids
-            find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, rows)
-            numbers = rows[rows >= 0].tolist()
-        else:
-            held = (part.number_of(id) for id in ids.array.to_pylist())
-            numbers = [row for row in held if row >= 0]
-        found += [Place(part, row) for row in numbers if part.is_alive(row, state.version)]
-    return found
+    for part in state.segments:
+        rows = np.empty(ids.n, np.int32)
+        own = part.ids
+        find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, rows)
+        found += [Place(part, row) for row in rows[rows >= 0].tolist()]
+    if state.head.n_rows:
+        held = ((state.head, state.head.number_of(id)) for id in ids.array.to_pylist())
+        found += [Place(head, row) for head, row in held if row >= 0]
+    return [place for place in found if place.part.is_alive(place.row, state.version)]

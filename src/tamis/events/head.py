@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import math
+import threading
 from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.events.lanes import Name, encode
+from tamis.events.lanes import Name, encode_many
 from tamis.events.moments import NEVER, micros_or
 from tamis.events.part import Part, Rows
+from tamis.events.question import Question
 from tamis.events.table import EventTable, flags_of, table_of_events
 from tamis.index.columns import TEXT
-from tamis.kernels.event_scan import LEAF, Cells
+from tamis.kernels.event_scan import LEAF, Cells, Moment
 from tamis.model import Event
 from tamis.values import Attributes
 
 _COLUMNS = 32
+_MANY = 64  # events that become columns at once; who asks may have to wait for so many
 
 
 class Head:
     """Events that are appended one by one; a reader scans as many as there were.
 
-    Appending writes only behind what any reader looks at; full arrays are replaced by longer
-    ones, and a reader keeps those it began with. Texts are numbered as they come.
+    Their values become columns several events at a time, which takes a fraction of the time: when
+    there are enough of them, or when somebody asks. This writes only behind what any reader looks
+    at; full arrays are replaced by longer ones, and a reader keeps those it began with. Texts are
+    numbered as they come.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -34,6 +38,8 @@ class Head:
         self.column_of: dict[Name, int] = {}
         self.codes: dict[tuple[str, str], int] = {}
         self.has_rough = False
+        self.lock = threading.Lock()  # of what follows from the events: columns, codes, flags
+        self._n_encoded = 0
         n_rows, n_leaves = capacity, -(-capacity // LEAF)
         self.flags = np.zeros(n_rows, np.uint8)
         self.moment, self.sequence = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64)
@@ -52,22 +58,38 @@ class Head:
     def append(self, event: Event, arrival: int, sequence: int) -> None:
         """Add an event that arrives at this moment."""
         row = len(self.events)
-        spans, is_plain = encode(event.attributes, self._code_of)
-        columns = [self._column_of(name) for name, _, _ in spans]
-        cells = self.cells
-        lows, highs = cells.low, cells.high
-        for column, (name, low, high) in zip(columns, spans, strict=True):
-            if low != high and name[1] == TEXT:  # codes have no order yet
-                low, high = -math.inf, math.inf
-            lows[column, row] = low
-            highs[column, row] = high
-        cells.until[row] = micros_or(event.until, NEVER)
+        self.cells.until[row] = micros_or(event.until, NEVER)
         self.moment[row] = micros_or(event.time, arrival)
         self.sequence[row] = sequence
-        self.flags[row] = flags_of(event, is_plain)
-        self.has_rough |= not is_plain
         self.events.append(event)
         self.row_of_id[event.id] = row
+        if row - self._n_encoded >= _MANY:
+            with self.lock:
+                self.encode(row + 1)
+
+    def encode(self, n_rows: int) -> None:
+        """Let the columns hold so many events at least; whoever calls has the lock."""
+        first = self._n_encoded
+        if first >= n_rows:
+            return
+        events = self.events[first:n_rows]
+        attributes = [event.attributes for event in events]
+        spans = encode_many(attributes, self._code_of, self.column_of)
+        while len(self.column_of) > len(self.cells.low):
+            self._widen()
+        low, high = spans.low, spans.high
+        if high is not low:
+            is_text = np.array([lane == TEXT for _, lane in self.column_of])
+            has_no_order = is_text[spans.columns] & (low != high)  # codes have none yet
+            low = np.where(has_no_order, -np.inf, low)
+            high = np.where(has_no_order, np.inf, high)
+        rows = spans.rows + first
+        self.cells.low[spans.columns, rows] = low
+        self.cells.high[spans.columns, rows] = high
+        plain = spans.is_plain.tolist()
+        self.flags[first:n_rows] = [flags_of(*pair) for pair in zip(events, plain, strict=True)]
+        self.has_rough |= not all(plain)
+        self._n_encoded = n_rows
 
     def living(self, clock: int) -> npt.NDArray[np.intp]:
         """The rows of the events that neither died nor have expired."""
@@ -83,15 +105,6 @@ class Head:
 
     def _code_of(self, attribute: str, text: str) -> float:
         return self.codes.setdefault((attribute, text), len(self.codes))
-
-    def _column_of(self, name: Name) -> int:
-        column = self.column_of.get(name)
-        if column is None:
-            column = len(self.column_of)
-            if column >= len(self.cells.low):
-                self._widen()
-            self.column_of[name] = column
-        return column
 
     def _widen(self) -> None:
         """Twice the columns."""
@@ -119,10 +132,21 @@ class HeadView(Part):
     """The head as it was at some moment."""
 
     def __init__(self, head: Head) -> None:  # made at every change, so without a copy
-        self._head, self.n_rows, self.cells = head, len(head.events), head.cells
-        self.n_columns = len(head.column_of)
+        self._head, self.n_rows = head, len(head.events)
+        self.cells = head.cells  # of which until and death are always those of the head
         self.moment, self.sequence, self.flags = head.moment, head.sequence, head.flags
-        self.has_rough = head.has_rough
+        self.layout, self._is_encoded = (), False
+
+    def find(self, question: Question, moment: Moment) -> Rows:
+        """The rows of the valid events that satisfy a question, ascending."""
+        if not self._is_encoded:
+            head = self._head
+            with head.lock:
+                if not self._is_encoded:  # so that other readers of this view see no change
+                    head.encode(self.n_rows)
+                    self.cells, self.n_columns = head.cells, len(head.column_of)
+                    self.has_rough, self._is_encoded = head.has_rough, True
+        return super().find(question, moment)
 
     def column_of(self, name: tuple[str, int]) -> int:
         """The column of an attribute in a lane, or -1."""

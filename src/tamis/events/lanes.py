@@ -8,8 +8,14 @@ present lane holds only what stands in no other, polygons.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import chain, compress
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from tamis.index.columns import (
     BOOLEAN,
@@ -55,6 +61,69 @@ def encode(attributes: Attributes, code_of: CodeOf) -> tuple[list[Span], bool]:
             _put(many, name, value, code_of)
         made += _hull(many)
     return made, is_plain
+
+
+class Spans(NamedTuple):
+    """The spans of many events, one entry each, and which events they say all of."""
+
+    columns: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    is_whole: npt.NDArray[np.bool_]  # whether the number was an integer
+    is_plain: npt.NDArray[np.bool_]  # of each event
+
+
+def encode_many(events: Sequence[Attributes], code_of: CodeOf, column_of: dict[Name, int]) -> Spans:
+    """``encode`` for each of many; new names get the next columns in ``column_of``.
+
+    >>> columns = {}
+    >>> spans = encode_many([{"a": (3.0,)}, {"b": (2,), "a": (1.0,)}], lambda *_: 0, columns)
+    >>> columns, spans.columns.tolist(), spans.rows.tolist(), spans.low.tolist()
+    ({('a', 0): 0, ('b', 0): 1}, [0, 0, 1], [0, 1, 1], [3.0, 1.0, 2.0])
+    """
+    names = list(chain.from_iterable(events))
+    values = list(chain.from_iterable([held.values() for held in events]))
+    rows = np.repeat(np.arange(len(events)), list(map(len, events)))
+    is_float = _single_floats(values)
+    # Single floats, which are most values, are handed over as they are.
+    named = list(compress(names, is_float))
+    number_of = {
+        name: column_of.setdefault((name, NUMBER), len(column_of)) for name in dict.fromkeys(named)
+    }
+    columns = list(map(number_of.__getitem__, named))
+    low: list[float] = list(map(itemgetter(0), compress(values, is_float)))
+    chosen = np.array(is_float, np.bool_)
+    is_plain = np.ones(len(events), np.bool_)
+    more: list[tuple[int, int, float, float, bool]] = []
+    others = np.flatnonzero(~chosen)
+    for i, row in zip(others.tolist(), rows[others].tolist(), strict=True):
+        spans, says_all = encode({names[i]: values[i]}, code_of)
+        is_plain[row] &= says_all
+        for name, least, most in spans:
+            column = column_of.setdefault(name, len(column_of))
+            more.append((column, row, least, most, type(least) is int and name[1] == NUMBER))
+    numbers, own = np.array(low), rows[chosen]
+    if not more:
+        wholes = np.zeros(len(low), np.bool_)
+        return Spans(np.array(columns, np.intp), own, numbers, numbers, wholes, is_plain)
+    last = list(zip(*more, strict=True))
+    return Spans(
+        np.array([*columns, *last[0]], np.intp),
+        np.concatenate([own, np.array(last[1], np.intp)]),
+        np.concatenate([numbers, np.array(last[2], np.float64)]),
+        np.concatenate([numbers, np.array(last[3], np.float64)]),
+        np.concatenate([np.zeros(len(low), np.bool_), np.array(last[4], np.bool_)]),
+        is_plain,
+    )
+
+
+def _single_floats(values: Sequence[tuple[Value, ...]]) -> list[bool]:
+    """Which of the values of attributes are one float each."""
+    kinds = map(type, map(itemgetter(0), values))
+    if sum(map(len, values)) == len(values):
+        return [kind is float for kind in kinds]
+    return [kind is float and len(held) == 1 for kind, held in zip(kinds, values, strict=True)]
 
 
 def _hull(spans: list[Span]) -> list[Span]:

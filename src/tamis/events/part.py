@@ -9,6 +9,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
+from tamis.events.lanes import Name
 from tamis.events.question import Clause, Question
 from tamis.events.table import ROUGH
 from tamis.kernels.event_scan import LEAF, Cells, Moment, find_rows, judge_rows
@@ -27,6 +28,7 @@ class Part(ABC):
 
     n_rows: int
     n_columns: int
+    layout: tuple[Name, ...]
     cells: Cells
     moment: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64]
@@ -48,10 +50,6 @@ class Part(ABC):
         """The first and last code of the texts that start so; None if codes have no order."""
 
     # -- events
-
-    @abstractmethod
-    def number_of(self, id: str) -> int:
-        """The row of the newest event of an id, or -1; it may have died."""
 
     @abstractmethod
     def ids_of(self, rows: Rows) -> list[str]:

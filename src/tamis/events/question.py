@@ -27,6 +27,7 @@ class HasColumns(Protocol):
     """What a question must know of the part of a store that it is put to."""
 
     n_columns: int
+    layout: tuple[Name, ...]  # the columns in order; empty if they may become more
 
     def column_of(self, name: Name) -> int:
         """The column of an attribute in a lane, or -1."""
@@ -53,6 +54,8 @@ class Question:
     def __init__(self, condition: Filter) -> None:
         self.condition = condition
         self.ranges = ranges_of(condition)
+        # Of segments with the same columns; not where the codes of texts matter.
+        self._clauses: dict[tuple[Name, ...], list[Clause]] = {}
 
     @cached_property
     def check(self) -> Check:
@@ -71,10 +74,22 @@ class Question:
 
     def clauses(self, part: HasColumns) -> list[Clause]:
         """The ways in which events of a part may satisfy the question."""
-        if self.ranges is None:
+        held = self._clauses.get(part.layout)
+        if held is not None:
+            return held
+        if self.ranges is not None:
+            made, is_for_all = self._clauses_of_ranges(part), True
+        else:
             asked = _Asked(part)
             slots = (slot for one in self.conjunctions for slot in slots_of(one, asked))
-            return [clause for slot in slots if (clause := asked.clause(slot)) is not None]
+            made = [clause for slot in slots if (clause := asked.clause(slot)) is not None]
+            is_for_all = not asked.has_texts
+        if is_for_all and part.layout:
+            self._clauses[part.layout] = made
+        return made
+
+    def _clauses_of_ranges(self, part: HasColumns) -> list[Clause]:
+        assert self.ranges is not None
         names, lows, highs, _ = self.ranges
         columns = [part.column_of((name, NUMBER)) for name in names]
         if -1 in columns:
@@ -118,6 +133,7 @@ class _Asked(Columns):
         self._part, self._nobody = part, part.n_columns
         self._presences: dict[str, int] = {}
         self._prefixes: list[tuple[str, str]] = []
+        self.has_texts = False  # whether codes of this part were asked for
 
     def column(self, attribute: str, lane: int) -> int:
         """The column of a lane."""
@@ -129,10 +145,12 @@ class _Asked(Columns):
 
     def code(self, attribute: str, text: str) -> float:
         """The code of a text, -1 if no event holds it."""
+        self.has_texts = True
         return self._part.code_of(attribute, text)
 
     def prefix(self, attribute: str, prefix: str) -> tuple[int, float]:
         """A column that stands for the prefix."""
+        self.has_texts = True
         self._prefixes.append((attribute, prefix))
         return _FIRST_PREFIX + len(self._prefixes) - 1, 0.0
 

@@ -32,6 +32,7 @@ class Segment(Part):
     ) -> None:
         self.table, self.ids, self.texts, self.cells = table, ids, texts, cells
         self.n_rows, self.n_columns = len(table), len(table.names)
+        self.layout = table.names
         self.moment, self.sequence, self.flags = table.moment, table.sequence, table.flags
         self.n_rough = int(np.count_nonzero(table.flags & ROUGH))
         self.has_rough = self.n_rough > 0
@@ -75,10 +76,6 @@ class Segment(Part):
         return float(bisect_left(held, prefix)), float(bisect_right(held, prefix) - 1)
 
     # -- events
-
-    def number_of(self, id: str) -> int:
-        """The row of an id, or -1; it may have died."""
-        return self.ids.number_of(id)
 
     def ids_of(self, rows: Rows) -> list[str]:
         """The ids of rows."""

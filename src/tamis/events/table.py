@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.events.lanes import Name, encode
+from tamis.events.lanes import Name, encode_many
 from tamis.events.moments import NEVER, datetime_of, micros_or
 from tamis.index.columns import BOOLEAN, LON, NUMBER, TEXT, TIME
 from tamis.model import Event
@@ -95,19 +95,19 @@ def table_of_events(
     """Events as a table; the times and numbers of their arrival are the caller's."""
     texts = _texts_of(events)
     codes = {name: {text: i for i, text in enumerate(held)} for name, held in texts.items()}
-    encoded = [encode(event.attributes, lambda name, text: codes[name][text]) for event in events]
-    held = [span for spans, _ in encoded for span in spans]
-    names = tuple(dict.fromkeys([name for name, _, _ in held]))
-    column_of = {name: column for column, name in enumerate(names)}
+    column_of: dict[Name, int] = {}
+    spans = encode_many(
+        [event.attributes for event in events], lambda name, text: codes[name][text], column_of
+    )
+    names = tuple(column_of)
     low = np.full((len(names), len(events)), np.nan)
-    high = low.copy()
-    is_whole = np.zeros(low.shape, np.bool_)
-    rows = np.repeat(np.arange(len(events)), [len(spans) for spans, _ in encoded])
-    columns = [column_of[name] for name, _, _ in held]
-    low[columns, rows] = [one for _, one, _ in held]
-    high[columns, rows] = [one for _, _, one in held]
-    is_whole[columns, rows] = [type(one) is int and name[1] == NUMBER for name, one, _ in held]
-    flags = [flags_of(event, one[1]) for event, one in zip(events, encoded, strict=True)]
+    low[spans.columns, spans.rows] = spans.low
+    high, is_whole = low, np.zeros(low.shape, np.bool_)
+    if spans.high is not spans.low:
+        high = low.copy()
+        high[spans.columns, spans.rows] = spans.high
+        is_whole[spans.columns, spans.rows] = spans.is_whole
+    flags = [flags_of(event, one) for event, one in zip(events, spans.is_plain, strict=True)]
     blobs = [
         json.dumps(event.to_json(), ensure_ascii=False).encode() if flag & ROUGH else event.payload
         for event, flag in zip(events, flags, strict=True)
@@ -128,6 +128,8 @@ def _texts_of(events: Sequence[Event]) -> dict[str, list[str]]:
     texts: dict[str, set[str]] = {}
     for event in events:
         for name, values in event.attributes.items():
+            if type(values[0]) is float and len(values) == 1:  # mostly
+                continue
             for value in values:
                 if type(value) is str:
                     texts.setdefault(name, set()).add(value)

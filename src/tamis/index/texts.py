@@ -17,6 +17,11 @@ Arrays = dict[str, npt.NDArray[np.generic]]
 _FEW = 16  # texts that are made one by one more quickly than by Arrow
 
 
+def letters_of(text: str) -> npt.NDArray[np.uint8]:
+    """A text as it is looked for; lone surrogates pass, to be found nowhere."""
+    return np.frombuffer(text.encode(errors="surrogatepass"), np.uint8)
+
+
 class Counted:
     """Numbers without texts of their own: 7 is "7"."""
 
@@ -77,9 +82,11 @@ class Stored:
 
     def number_of(self, text: str) -> int:
         """The number of a text, or -1."""
-        # Lone surrogates pass, to be found nowhere.
-        wanted = np.frombuffer(text.encode(errors="surrogatepass"), np.uint8)
-        return int(find_text(self.letters, self.offsets, self.table, wanted))
+        return self.number_of_letters(letters_of(text))
+
+    def number_of_letters(self, letters: npt.NDArray[np.uint8]) -> int:
+        """The number of a text given as ``letters_of`` it, or -1."""
+        return int(find_text(self.letters, self.offsets, self.table, letters))
 
     def texts_of(self, numbers: Numbers) -> list[str]:
         """The texts of numbers."""

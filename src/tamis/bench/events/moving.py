@@ -1,15 +1,8 @@
-"""Moves measured: one at a time, many at once, and at a rate while another thread matches.
-
-    python -m tamis.bench.moves 1000000
-
-builds the workload of ``nearby`` at that size, checks a sample of matches against the oracle
-before and after, and prints what it found as JSON.
-"""
+"""Cell of moves: one at a time, many at once, and at a rate while another thread matches."""
 
 from __future__ import annotations
 
-import json
-import sys
+import gc
 import threading
 from collections.abc import Sequence
 from itertools import count
@@ -19,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tamis.bench.cases import WrongResult
-from tamis.bench.measure import no_gc, spread, time_each
-from tamis.bench.nearby import Nearby, make_nearby, step
+from tamis.bench.events.nearby import REACH, Nearby, step
+from tamis.bench.measure import no_gc, spread, time_each, time_once
 from tamis.bench.workloads import SEED
 from tamis.index import Index
 from tamis.language import evaluate
@@ -30,8 +23,9 @@ from tamis.values import Point
 TARGET_PER_SECOND = 50_000
 SECONDS = 4.0
 N_MOVES = 20_000
-N_CHECKED = 10
+N_CHECKED = 20
 _TICK_SECONDS = 0.0005
+_AT_ONCE = 50_000  # subscriptions that are added at once
 
 Event = dict[str, float | Point]
 
@@ -44,8 +38,13 @@ class Movers:
         self.places = nearby.places.copy()
         self.events = nearby.events()
         self.index = Index()
-        self.index.add_many(nearby.subscriptions())
+        n = len(self.places)
+        with no_gc():
+            for first in range(0, n, _AT_ONCE):
+                last = min(n, first + _AT_ONCE)
+                self.index.add_many(nearby.subscriptions_between(first, last))
         self.index._engine.wait_for_merging()
+        gc.freeze()  # or every timing would begin with seconds of looking at these objects
         self._random = np.random.default_rng([SEED, 61])
         self._steps = self._endless()
 
@@ -80,9 +79,9 @@ class Movers:
         return n_matches
 
     def _around(self, place: Point) -> list[Subscription]:
-        """The subscriptions within 2 km of a place, as the index has them."""
+        """The subscriptions whose area may hold a place, as the index has them."""
         moved = self.places - (place.lon, place.lat)
-        near = np.nonzero((abs(moved[:, 0]) < 0.03) & (abs(moved[:, 1]) < 0.03))[0]
+        near = np.nonzero((abs(moved) < REACH).all(axis=1))[0]
         return [self.index[f"s{number}"] for number in near.tolist()]
 
 
@@ -133,6 +132,7 @@ def rates(before: tuple[int, float, float], after: tuple[int, float, float]) -> 
 def measure_beside(movers: Movers, in_batches: bool) -> dict[str, Any]:
     """Another thread matches, first in peace, then beside moves at the rate aimed for."""
     moves = movers.next_moves(round(TARGET_PER_SECOND * SECONDS * 1.02))
+    movers.index.match_batch(movers.events)
     with no_gc(), Reader(movers.index, movers.events, in_batches) as reader:
         start = reader.seen()
         sleep(SECONDS)
@@ -148,41 +148,33 @@ def measure_beside(movers: Movers, in_batches: bool) -> dict[str, Any]:
         beside = reader.seen()
     for one in moves[n_moves:]:
         movers.move(one)
+    before, then = rates(start, quiet), rates(quiet, beside)
     return {
         "moves_per_second": round(n_moves / passed),
         "writer_cpu_share": round(busy / passed, 3),
-        "quiet": rates(start, quiet),
-        "beside": rates(quiet, beside),
+        "quiet": before,
+        "beside": then,
+        "speed_kept": round(then["events_per_second"] / max(1, before["events_per_second"]), 3),
+        "cpu_share": before["cpu_share"],
     }
 
 
-def measure_moves(n: int) -> dict[str, Any]:
-    """All there is to know of moves at a size."""
-    movers = Movers(make_nearby(n))
-    index, events = movers.index, movers.events
-    n_matches = movers.check()
-    for event in events[:200]:
-        index.match(event)
-    found: dict[str, Any] = {
-        "n_subscriptions": n,
-        "n_checked_matches": n_matches,
-        "match": spread(time_each(index.match, events)),
-        "match_rows": spread(time_each(lambda event: index.match_batch([event]).rows, events)),
-        "move": spread(time_each(movers.move, movers.next_moves(N_MOVES))),
-    }
+def measure_move(movers: Movers) -> dict[str, Any]:
+    """Moves, then moves beside a reader; checked before and after."""
+    index, events, n = movers.index, movers.events, len(movers.places)
+    found: dict[str, Any] = {"n_subscriptions": n, "n_checked_matches": movers.check()}
+    some = movers.next_moves(2 * N_MOVES)
+    time_each(movers.move, some[:N_MOVES])
+    found["one"] = spread(time_each(movers.move, some[N_MOVES:]))
     many = dict(movers.next_moves(N_MOVES))
-    start = perf_counter()
-    index.move_many(list(many), *np.array(list(many.values())).T)
-    found["move_many_us"] = round(1e6 * (perf_counter() - start) / len(many), 3)
+    places = np.array(list(many.values())).T
+    _, seconds = time_once(lambda: index.move_many(list(many), *places))
+    found["many_us"] = round(1e6 * seconds / len(many), 3)
     memory = index.stats()["memory"]["moving"]
-    found["one_by_one"] = measure_beside(movers, in_batches=False)
     found["batches"] = measure_beside(movers, in_batches=True)
+    found["one_by_one"] = measure_beside(movers, in_batches=False)
     found["match_after"] = spread(time_each(index.match, events))
-    found["moving_bytes"] = round(memory / n, 1)
-    found["moving_bytes_after"] = round(index.stats()["memory"]["moving"] / n, 1)
+    found["bytes"] = round(memory / n, 1)
+    found["bytes_after"] = round(index.stats()["memory"]["moving"] / n, 1)
     movers.check()
     return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure_moves(int(sys.argv[1])), indent=1))

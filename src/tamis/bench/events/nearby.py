@@ -9,6 +9,7 @@ at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from tamis.values import Point, Range
 WEST, SOUTH = 121.0, 30.8  # of the city
 KM_PER_DEGREE = 111.195
 CITY_KM = 100.0
+REACH = 0.012  # degrees; more than 1,000 m, the largest radius, in either direction
 _STEP_KM = 0.05
 
 
@@ -43,23 +45,24 @@ class Nearby:
 
     def subscriptions(self, prefix: str = "s") -> list[Subscription]:
         """The subscriptions, their ids numbered."""
-        made = []
-        for number, (lon, lat) in enumerate(self.places.tolist()):
-            asked = np.nonzero(~np.isnan(self.low[number]))[0].tolist()
-            ranges = [
-                InRange(ATTRIBUTES[m + 2], Range(float(self.low[number, m]), self.high[number, m]))
-                for m in asked
-            ]
-            made.append(
-                Subscription(
-                    f"{prefix}{number}",
-                    all_of(ranges),
-                    location=(lon, lat),
-                    radius_m=float(self.radius_m[number]),
-                    area=("circle", "square")[number % 2],
-                )
+        return list(self.subscriptions_between(0, len(self.places), prefix))
+
+    def subscriptions_between(
+        self, first: int, last: int, prefix: str = "s"
+    ) -> Iterator[Subscription]:
+        """Some of the subscriptions: a million at once would take gigabytes."""
+        rows = slice(first, last)
+        low, high = self.low[rows].tolist(), self.high[rows].tolist()
+        places, radii = self.places[rows].tolist(), self.radius_m[rows].tolist()
+        for at, (place, radius_m) in enumerate(zip(places, radii, strict=True)):
+            sides = zip(ATTRIBUTES[2:], low[at], high[at], strict=True)
+            yield Subscription(
+                f"{prefix}{first + at}",
+                all_of([InRange(name, Range(a, b)) for name, a, b in sides if a == a]),
+                location=tuple(place),
+                radius_m=radius_m,
+                area=("circle", "square")[(first + at) % 2],
             )
-        return made
 
     def events(self) -> list[dict[str, float | Point]]:
         """The events as dicts; what is missing has no key."""

@@ -1,0 +1,1 @@
+"""The benchmark of space and time: subscriptions that move, events that stay valid."""
