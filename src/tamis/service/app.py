@@ -20,6 +20,7 @@ from tamis.service.routes import (
     keys,
     matching,
     notifications,
+    page,
     subscriptions,
     system,
     transfer,
@@ -60,6 +61,7 @@ def make_app(settings: ServiceSettings) -> FastAPI:
     # The fixed addresses before those with an id in them.
     for module in (transfer, subscriptions, events, matching, notifications, keys, system):
         app.include_router(module.router)
+    app.include_router(page.router)
     app.include_router(unsubscribe_router(parts.database), include_in_schema=False)
     app.add_middleware(Gate, parts=parts)
     respond_with_problems(app)
