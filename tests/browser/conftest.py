@@ -11,12 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from tests.integration.service_server import Service, running_service
 
 BROWSER = Path(__file__).resolve().parents[2] / "scripts" / "browser.py"
 WAIT_MS = 20_000
+expect.set_options(timeout=WAIT_MS)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ class Watched:
         self.page, self.service = page, service
         self.requests: list[Request] = []
         self.complaints: list[str] = []
-        page.on("request", self.requests.append)
+        page.on("request", lambda one: self.requests.append(one))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda said: self._note(said.type, said.text))
 
@@ -64,7 +65,7 @@ class Watched:
         self.page.goto(f"{self.service.url}/{view}")
         self.page.get_by_label("Your key").fill(key)
         self.page.get_by_role("button", name="Go").click()
-        self.page.get_by_role("navigation", name="Views").wait_for()
+        self.page.get_by_role("button", name="Leave").wait_for()
         return self.page
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ const [WIDTH, HEIGHT, TOP, BOTTOM] = [600, 150, 8, 4];
 export function roundUp(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= value * 0.999);
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((one) => one * power).find((one) => one >= value * 0.999);
 }
 
 /** Lines that are broken where nothing is known. */

@@ -23,11 +23,10 @@ export function deliveryForm() {
     mail: text({ inputmode: "email", placeholder: "zoe@example.org" }),
     apprise: text({ placeholder: "slack://…" }),
   };
-  let others = {}; // settings this form does not know stay as they are
 
   return {
     element: h("div", { class: "fields" },
-      field("When", inputs.schedule, "immediate, every 15 minutes, daily at 09:00 …"),
+      field("When", inputs.schedule, "every 15 minutes, daily at 09:00"),
       field("At most", inputs.rate_cap, "as in 10 per hour; the rest is counted"),
       field("Matches in one message", inputs.max_digest),
       field("Webhook", inputs.webhook),
@@ -36,7 +35,7 @@ export function deliveryForm() {
       suggestions("schedules", SCHEDULES), suggestions("caps", CAPS)),
 
     read() {
-      const made = { ...others };
+      const made = {};
       for (const name of NAMES) {
         const said = inputs[name].value.trim();
         if (!said) continue;
@@ -48,7 +47,6 @@ export function deliveryForm() {
     },
 
     write(delivery) {
-      others = Object.fromEntries(Object.entries(delivery).filter(([name]) => !NAMES.includes(name)));
       for (const name of NAMES) {
         const held = delivery[name];
         inputs[name].value = held === undefined || held === null ? "" : [held].flat().join(name === "mail" ? ", " : " ");

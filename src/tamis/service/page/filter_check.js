@@ -38,16 +38,15 @@ export function filterCheck(input, draft, onchecked) {
     asking?.abort();
     if (!input.value.trim()) return clear();
     asking = new AbortController();
-    const asked = draft();
     try {
-      const told = await preview({ ...asked, n_events: N_EVENTS, n_examples: N_EXAMPLES }, asking.signal);
-      showValid(told, asked);
+      const told = await preview({ ...draft(), n_events: N_EVENTS, n_examples: N_EXAMPLES }, asking.signal);
+      showValid(told);
     } catch (error) {
       if (error.name !== "AbortError") showProblem(error);
     }
   }
 
-  function showValid(told, asked) {
+  function showValid(told) {
     input.removeAttribute("aria-invalid");
     refill(place);
     refill(status, h("span", { class: "chip good" }, "✓ valid"),
@@ -61,7 +60,7 @@ export function filterCheck(input, draft, onchecked) {
       told.n_events === 0 && h("p", { class: "soft" }, "No events have been published yet."));
     refill(examples, told.examples.length ? h("h3", {}, "The newest it accepts") : null,
       told.examples.map((event) => eventCard(event, async () => ({
-        explained: await explain({ filter: asked.filter, spelling: asked.spelling, event }),
+        explained: await explain({ filter: told.sql, spelling: "sql", event }),
       }))));
     announce(`Valid. ${count(told.n_matches)} of ${count(told.n_events)} recent events match.`);
     onchecked(told);

@@ -104,16 +104,18 @@ export function filterView() {
     }
   }
 
-  const form = h("form", { class: "stack", onsubmit: submit, onkeydown: (event) => {
+  const form = h("form", { class: "columns", onsubmit: submit, onkeydown: (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   } },
-  h("div", { class: "card" },
+  h("div", { class: "card write" },
     h("div", { class: "row filter-head" }, h("label", { htmlFor: "filter" }, "Events I want to hear about"),
       h("span", { class: "end" }, spelling)),
     text,
     h("div", { class: "row under" }, check.status),
     check.place, map.element),
-  h("div", { class: "card" },
+  h("aside", { class: "card tried", "aria-label": "Recent events" },
+    h("h2", {}, "On recent events"), check.figures, check.examples),
+  h("div", { class: "card told" },
     h("h2", {}, "How to be told"),
     h("div", { class: "fields" }, idField, field("Priority", priority)),
     delivery.element,
@@ -123,10 +125,7 @@ export function filterView() {
   write(null);
   return {
     element: h("section", { "aria-labelledby": "filter-title" },
-      h("div", { class: "view-head" }, title),
-      h("div", { class: "columns" }, form,
-        h("aside", { class: "card tried", "aria-label": "Recent events" },
-          h("h2", {}, "On recent events"), check.figures, check.examples))),
+      h("div", { class: "view-head" }, title), form),
     show(wanted) {
       if (wanted !== null && wanted !== edited?.id) open(wanted);
       else if (wanted === null && edited) write(null);

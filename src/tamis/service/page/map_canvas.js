@@ -48,11 +48,13 @@ export class MapCanvas {
     pen.clearRect(0, 0, view.width, view.height);
     this.#drawGround();
     this.#drawGrid();
-    this.#drawPlaces();
-    for (const area of areas) this.#drawShape(area, this.ink.second);
+    for (const area of areas) {
+      if (JSON.stringify(area) !== JSON.stringify(shape)) this.#drawShape(area, this.ink.second);
+    }
     if (shape) this.#drawShape(shape, this.ink.accent);
     for (const at of points) this.#drawDot(at, 3, this.ink["line-strong"]);
     for (const at of found) this.#drawDot(at, 4.5, this.ink.accent);
+    this.#drawPlaces();
     if (draft) this.#drawDraft(draft);
     if (cursor) this.#drawCursor(cursor);
   }

@@ -5,7 +5,7 @@ import { announce, button, debounced, field, h, refill } from "/page/elements.js
 import { attributesOf } from "/page/event_card.js";
 import { plural } from "/page/format.js";
 import { MapCanvas } from "/page/map_canvas.js";
-import { clauseOf, describe, outline, shapesIn, withClause } from "/page/map_shapes.js";
+import { attributeIn, clauseOf, describe, outline, shapesIn, withClause } from "/page/map_shapes.js";
 import { MapTools } from "/page/map_tools.js";
 import { MapView, wrapped } from "/page/map_view.js";
 
@@ -33,7 +33,8 @@ export function mapPanel(filter) {
   const clear = button("Clear", () => { tools.cancel(); scene.shape = null; update(); look(); }, { disabled: true });
   const close = button("Close the polygon", () => tools.close(), { hidden: true });
   let former = null; // the clause that was put in last
-  let isFitted = false;
+  let isLearned = false;
+  let looks = 0; // of several looks only the last one counts
 
   const drawing = new MapCanvas(canvas, view, () => ({ ...scene, draft: tools.draft, cursor: tools.cursor }));
   const tell = debounced(300, ([lon, lat]) => announce(`${wrapped(lon).toFixed(view.decimals)}, ${lat.toFixed(view.decimals)}`));
@@ -88,19 +89,22 @@ export function mapPanel(filter) {
   /** Show the recent events of what is seen, and count those of what was drawn. */
   async function look() {
     if (!panel.open || !attribute.value.trim()) return;
+    looks += 1;
+    const turn = looks;
     try {
       const { west, south, east, north } = view.bounds;
       const isAll = east - west >= 360;
       const seen = { kind: "box", west: isAll ? -180 : wrapped(west), east: isAll ? 180 : wrapped(east), south, north };
       const drawn = scene.shape;
       const [all, inside] = await Promise.all([asked(seen), drawn && asked(drawn)]);
+      if (turn !== looks) return;
       scene.points = pointsOf(all);
-      if (drawn !== scene.shape) return;
       scene.found = inside ? pointsOf(inside) : [];
       said.textContent = drawn
         ? `${describe(drawn)}: ${plural(inside.n_matches, "event")} of the last ${plural(inside.n_events, "event")}.`
         : `${plural(all.n_matches, "event")} of the last ${plural(all.n_events, "event")} in view.`;
     } catch (error) {
+      if (turn !== looks) return;
       [scene.found, said.textContent] = [[], error.message];
     }
     drawing.draw();
@@ -113,17 +117,17 @@ export function mapPanel(filter) {
     const held = told.examples.flatMap(attributesOf).filter(([, value]) => [value].flat().some(isPoint));
     const names = [...new Set(held.map(([name]) => name))];
     refill(known, names.map((value) => h("option", { value })));
-    if (names.length && !names.includes(attribute.value)) attribute.value = names[0];
-    if (!isFitted && !scene.areas.length) {
-      view.fit(held.filter(([name]) => name === attribute.value).flatMap(([, value]) => [value].flat().filter(isPoint).map((one) => one.coordinates)));
+    if (!scene.areas.length) {
+      if (names.length && !names.includes(attribute.value)) attribute.value = names[0];
+      view.fit(pointsOf(told));
     }
-    isFitted = true;
+    isLearned = true;
   }
 
   const panel = h("details", { class: "map-panel", async ontoggle() {
     if (!panel.open) return;
     drawing.resize();
-    if (!isFitted) await learn().catch(() => {});
+    if (!isLearned) await learn().catch(() => {});
     update();
     look();
   } },
@@ -157,8 +161,8 @@ export function mapPanel(filter) {
       const before = JSON.stringify(scene.areas);
       scene.areas = sql === null ? [] : shapesIn(sql);
       if (scene.areas.length && JSON.stringify(scene.areas) !== before && !scene.shape) {
+        attribute.value = attributeIn(sql);
         view.fit(scene.areas.flatMap(outline).flat());
-        isFitted = true;
         lookSoon();
       }
       drawing.draw();

@@ -126,6 +126,12 @@ const BOX = new RegExp(String.raw`\bbox\(${NAME}, ${NUMBER}, ${NUMBER}, ${NUMBER
 const CIRCLE = new RegExp(String.raw`\bdistance\(${NAME}, ${NUMBER}, ${NUMBER}\) <=? ${NUMBER}`, "g");
 const WITHIN = new RegExp(String.raw`\bwithin\(${NAME}, '([^']*)'\)`, "g");
 
+/** The attribute of the first shape in a filter that the service wrote as SQL; null if none. */
+export function attributeIn(sql) {
+  const found = new RegExp(String.raw`\b(?:box|distance|within)\(${NAME}, `).exec(sql)?.[1] ?? null;
+  return found?.startsWith('"') ? found.slice(1, -1).replaceAll('""', '"') : found;
+}
+
 /** The shapes in a filter that the service wrote as SQL. */
 export function shapesIn(sql) {
   const found = [];
@@ -139,7 +145,7 @@ export function shapesIn(sql) {
   }
   for (const [, , text] of sql.matchAll(WITHIN)) {
     const rings = [...text.matchAll(/\(([^()]+)\)/g)].map(([, ring]) =>
-      ring.split(",").map((at) => at.trim().split(/\s+/).map(Number)));
+      ring.split(",").map((at) => at.trim().split(/\s+/).map(Number)).slice(0, -1)); // closed anyway
     if (rings.length) found.push({ kind: "polygon", rings });
   }
   return found;
