@@ -190,9 +190,7 @@ def test_a_box_is_drawn_with_keys_alone(watched: Watched) -> None:
     expect(said(page)).to_contain_text("Box from")
     page.get_by_role("button", name="Put into the filter").focus()
     page.keyboard.press("Enter")
-    found = re.fullmatch(
-        rf"box\(place, {NUMBER}, {NUMBER}, {NUMBER}, {NUMBER}\)", drawn.put_in()
-    )
+    found = re.fullmatch(rf"box\(place, {NUMBER}, {NUMBER}, {NUMBER}, {NUMBER}\)", drawn.put_in())
     assert found is not None
     far, near = 60 / drawn.scale, 10 / drawn.scale
     wanted = (10 - far, 50 - near, 10 + far, 50 - near + far)

@@ -1,4 +1,8 @@
-"""The operators' view, against answers that are given here: a service at rest has little to show."""
+"""The operators' view.
+
+The answers of `/v1/operations` and `/v1/deliveries` are MOUNTED HERE, not the service's: of a
+service at rest they would show little. Where a test can do with the real ones, it should.
+"""
 
 from __future__ import annotations
 
@@ -73,10 +77,11 @@ def test_figures_charts_and_rankings(watched: Watched, page: Page) -> None:
     expect(tile(page, "Matches a second")).to_contain_text("0.125")
     expect(tile(page, "Lag")).to_contain_text("250 ms")
     expect(tile(page, "Subscriptions")).to_contain_text("100,000")
-    expect(tile(page, "Waiting to be sent")).to_contain_text("the oldest for 3 min")
+    expect(tile(page, "Waiting to be sent")).to_contain_text("longest overdue: 3 min")
     expect(page.get_by_role("row", name="<b>all</b>")).to_contain_text("93 %")
     expect(page.get_by_role("row", name="polygon")).to_contain_text("41.3")
     expect(page.get_by_role("row", name="hooks.example.org")).to_contain_text("resting")
+    expect(page.get_by_role("row", name="mail")).to_contain_text("still tried")
 
     chart = page.get_by_role("img", name="Events and matches a second")
     expect(chart).to_have_accessible_name("Events and matches a second. events 400matches 4")
@@ -112,7 +117,9 @@ def test_failed_deliveries_are_tried_again(watched: Watched, page: Page) -> None
     def replay(route: Route) -> None:
         body = json.loads(route.request.post_data or "")
         asked.append(body)
-        left[:] = [one for one in left if "ids" in body and one["notification_id"] not in body["ids"]]
+        left[:] = [
+            one for one in left if "ids" in body and one["notification_id"] not in body["ids"]
+        ]
         route.fulfill(json={"replayed": 1})
 
     answer(page, "/v1/operations", BUSY)

@@ -194,7 +194,8 @@ def test_what_the_form_does_not_show_is_kept(watched: Watched) -> None:
     service = watched.service
     key = service.key("fay")
     body: dict[str, Any] = {
-        "filter": {"attribute": "price", "op": "<", "value": 3}, "delivery": {"apprise": [f"slack://T1JJ3T3L2/A1BRTD4JD/{number:024}" for number in (1, 2)]},
+        "filter": {"attribute": "price", "op": "<", "value": 3},
+        "delivery": {"apprise": [f"slack://T1JJ3T3L2/A1BRTD4JD/{n:024}" for n in (1, 2)]},
         "location": [4.9, 52.4], "radius_m": 100, "is_paused": True,
     }  # fmt: skip
     with service.client(key) as fay:

@@ -29,7 +29,7 @@ export function operationsView() {
     h("div", { class: "pair" },
       h("section", { class: "card" }, h("h2", {}, "Broadest subscriptions"), broadest),
       h("section", { class: "card" }, h("h2", {}, "Slowest subscriptions"), costliest)),
-    h("section", { class: "card" }, h("h2", {}, "Destinations"), destinations),
+    h("section", { class: "card" }, h("h2", {}, "Destinations that fail"), destinations),
     dead.element);
   let timer = 0;
   let asking = null;
@@ -60,10 +60,10 @@ export function operationsView() {
     refill(tiles,
       tile("Events a second", figure(told.events?.per_s), `${count(told.events?.total)} in all`),
       tile("Matches a second", figure(told.matches?.per_s), `${count(told.matches?.total)} in all`),
-      tile("Lag", seconds(told.lag_s), "from an event to its matches", told.lag_s > 60 && "warn"),
+      tile("Lag", seconds(told.lag_s), "the oldest unread event waits", told.lag_s > 60 && "warn"),
       tile("Subscriptions", count(told.index?.n_subscriptions), `index version ${count(told.index?.version)}`),
-      tile("Waiting to be sent", count(sent.waiting), `the oldest for ${seconds(sent.oldest_waiting_s)}`),
-      tile("Given up", count(sent.dead), `${count(sent.sent)} sent, ${count(sent.failed)} being retried`, sent.dead > 0 && "bad"));
+      tile("Waiting to be sent", count(sent.waiting), `longest overdue: ${seconds(sent.oldest_waiting_s)}`),
+      tile("Given up", count(sent.dead), `${count(sent.sent)} sent, ${count(sent.failed)} failed attempts`, sent.dead > 0 && "bad"));
     for (const one of charts) one.draw(told.history ?? []);
     refill(broadest, ranking(told.broadest, "share", "Of the events", share));
     refill(costliest, ranking(told.costliest, "cost_us", "µs an event", figure));
@@ -109,11 +109,11 @@ function ranking(rows, name, title, format) {
 
 function destinationTable(rows) {
   if (!rows) return h("p", { class: "soft" }, "Not known.");
-  if (!rows.length) return h("p", { class: "soft" }, "Nothing has failed.");
+  if (!rows.length) return h("p", { class: "soft" }, "None: all took what was sent last.");
   return h("table", {},
     h("thead", {}, h("tr", {}, ["Destination", "State", "Failures in a row"].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", {}, rows.map((one) => h("tr", {},
       h("td", {}, one.destination),
-      h("td", {}, one.is_open ? h("span", { class: "chip bad" }, "resting") : h("span", { class: "chip good" }, "in use")),
+      h("td", {}, one.is_open ? h("span", { class: "chip bad" }, "resting") : h("span", { class: "chip warn" }, "still tried")),
       h("td", { class: "number" }, count(one.failures))))));
 }
