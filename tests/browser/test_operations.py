@@ -104,6 +104,7 @@ def test_what_is_not_known_is_not_invented(watched: Watched, page: Page) -> None
     for name in ("Events a second", "Matches a second", "Lag", "Waiting to be sent", "Given up"):
         expect(tile(page, name).locator("strong")).to_have_text("–")
     expect(page.get_by_text("Not known.")).to_have_count(3)
+    expect(page.get_by_text("The figures of the pipeline are not known here")).to_be_visible()
 
 
 def test_failed_deliveries_are_tried_again(watched: Watched, page: Page) -> None:

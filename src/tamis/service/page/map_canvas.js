@@ -5,6 +5,7 @@ import { PLACES } from "/page/places.js";
 
 const STEPS = [60, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 const LINE_PX = 70; // at least so far from each other
+const CORNER_PX = 40; // where labels of both kinds would meet
 
 export class MapCanvas {
   /** `view` is what part is shown; `scene` gives points, found points, areas, draft and cursor. */
@@ -79,12 +80,12 @@ export class MapCanvas {
       const [, top] = view.toExactPixel([0, 90]);
       const [, bottom] = view.toExactPixel([0, -90]);
       this.#line([x, Math.max(0, top)], [x, Math.min(view.height, bottom)], Math.abs(Math.abs(lon) - 180) < step / 2 || n === 0);
-      this.#label(`${Math.abs(lon).toFixed(decimals)}°${lon < 0 ? "W" : lon > 0 ? "E" : ""}`, x + 3, view.height - 5);
+      if (x > CORNER_PX) this.#label(`${Math.abs(lon).toFixed(decimals)}°${lon < 0 ? "W" : lon > 0 ? "E" : ""}`, x + 3, view.height - 5);
     }
     for (let n = Math.ceil(south / step); n * step <= north; n += 1) {
       const [, y] = view.toExactPixel([0, n * step]);
       this.#line([0, y], [view.width, y], n === 0);
-      this.#label(`${Math.abs(n * step).toFixed(decimals)}°${n < 0 ? "S" : n > 0 ? "N" : ""}`, 4, y - 3);
+      if (y < view.height - CORNER_PX / 2) this.#label(`${Math.abs(n * step).toFixed(decimals)}°${n < 0 ? "S" : n > 0 ? "N" : ""}`, 4, y - 3);
     }
   }
 

@@ -7,6 +7,7 @@ import { h, refill } from "/page/elements.js";
 import { count, figure, moment, seconds, share } from "/page/format.js";
 
 const EVERY_MS = 2_000;
+const ELSEWHERE = "The figures of the pipeline are not known here: it does not run, or runs elsewhere.";
 
 export function operationsView() {
   const tiles = h("dl", { class: "tiles" });
@@ -53,7 +54,8 @@ export function operationsView() {
   }
 
   function show(told) {
-    said.hidden = true;
+    said.hidden = typeof told.events?.per_s === "number";
+    if (!said.hidden && said.textContent !== ELSEWHERE) said.textContent = ELSEWHERE;
     body.hidden = false;
     updated.textContent = `as of ${moment(told.time)}`;
     const sent = told.deliveries ?? {};
@@ -62,7 +64,7 @@ export function operationsView() {
       tile("Matches a second", figure(told.matches?.per_s), `${count(told.matches?.total)} in all`),
       tile("Lag", seconds(told.lag_s), "the oldest unread event waits", told.lag_s > 60 && "warn"),
       tile("Subscriptions", count(told.index?.n_subscriptions), `index version ${count(told.index?.version)}`),
-      tile("Waiting to be sent", count(sent.waiting), `longest overdue: ${seconds(sent.oldest_waiting_s)}`),
+      tile("Waiting to be sent", count(sent.waiting), sent.oldest_waiting_s === 0 ? "none is overdue" : `longest overdue: ${seconds(sent.oldest_waiting_s)}`),
       tile("Given up", count(sent.dead), `${count(sent.sent)} sent, ${count(sent.failed)} failed attempts`, sent.dead > 0 && "bad"));
     for (const one of charts) one.draw(told.history ?? []);
     refill(broadest, ranking(told.broadest, "share", "Of the events", share));
