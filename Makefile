@@ -29,8 +29,8 @@ demo: $(STAMP) ## the car-ad example, then 100,000 searches and a stream of ads 
 kafka: $(STAMP) ## fetch Spark's connector for Kafka, and a broker for its test (needs mvn)
 	@$(BIN)/python scripts/kafka_jars.py $(ARGS)
 
-browser: ## find a Chromium or Chrome for the tests of the page, or install one (as root, with apt-get)
-	@$(PYTHON) scripts/browser.py
+browser: $(STAMP) ## find a Chromium or Chrome for the tests of the page, or install one (as root, with apt-get)
+	@$(BIN)/python scripts/browser.py
 
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)

@@ -2,7 +2,8 @@
 
 Called by `make browser` and by the tests. Prints the path of a Chromium or Chrome: the one that
 TAMIS_BROWSER names, else one on PATH, else Debian's or Ubuntu's package, which is installed where
-that needs no questions (apt-get is there, and we are root). Standard library only.
+that needs no questions (apt-get is there, and we are root). Where none can be had it ends with 2.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -22,6 +24,14 @@ SECONDS = 600
 
 class BrowserError(Exception):
     """There is no browser; the message says what to do."""
+
+    code = 1
+
+
+class NoBrowserHere(BrowserError):
+    """None can be had on this machine without somebody's help."""
+
+    code = 2
 
 
 def find() -> str | None:
@@ -39,7 +49,7 @@ def install() -> str:
     """Install the package, once however many ask at the same time, and return the path."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
-        raise BrowserError(
+        raise NoBrowserHere(
             "no Chromium or Chrome is on PATH, and only root can install one with apt-get.\n"
             f"Install one (on Debian and Ubuntu: apt-get install {PACKAGE}), or name one: "
             "TAMIS_BROWSER=/path/to/chrome"
@@ -48,11 +58,15 @@ def install() -> str:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = find()
         if found is None:
-            _apt(apt, "update")
+            with suppress(BrowserError):  # the lists that are there may do
+                _apt(apt, "update")
             _apt(apt, "install", "--yes", "--no-install-recommends", PACKAGE)
             found = find()
-    if found is None:
-        raise BrowserError(f"the package {PACKAGE} was installed, but brought no browser that runs")
+    if found is None:  # Ubuntu's package only asks for a snap
+        raise NoBrowserHere(
+            f"the package {PACKAGE} of this system brings no browser that runs; install another, "
+            "or name one: TAMIS_BROWSER=/path/to/chrome"
+        )
     return found
 
 
@@ -84,7 +98,7 @@ def main() -> int:
         print(find() or install())
     except BrowserError as error:
         print(f"make browser stopped: {error}", file=sys.stderr)
-        return 1
+        return error.code
     return 0
 
 

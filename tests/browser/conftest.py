@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 from tests.integration.service_server import Service, running_service
 
 BROWSER = Path(__file__).resolve().parents[2] / "scripts" / "browser.py"
+NONE_HERE = 2
 WAIT_MS = 20_000
 expect.set_options(timeout=WAIT_MS)
 
@@ -26,7 +26,7 @@ def browser() -> Iterator[Browser]:
     """A browser without a window; closed with the module, as its event loop bars others."""
     done = subprocess.run([sys.executable, BROWSER], capture_output=True, text=True, check=False)
     if done.returncode:
-        if os.environ.get("CI") == "true" and os.geteuid() == 0 and shutil.which("apt-get"):
+        if os.environ.get("CI") == "true" and done.returncode != NONE_HERE:
             pytest.fail(done.stderr)
         pytest.skip(done.stderr)
     # Chromium refuses its sandbox to root.

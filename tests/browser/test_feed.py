@@ -104,6 +104,45 @@ def test_a_broken_stream_goes_on_after_what_was_seen(watched: Watched) -> None:
     assert len(set(seen)) == 1  # half an event is none
 
 
+def test_events_are_read_however_the_bytes_are_cut(watched: Watched) -> None:
+    watched.page.goto(watched.service.url)
+    text = (
+        ": a comment\r\n\r\nid: 1\r\nevent: notification\r\ndata: {ü\r\ndata:}\r\n\r\n"
+        "data\n\nid:2\ndata:  x:y\nretry: 5\n\nid: 3\rdata: z\r\r\nid: 4\ndata: never ended\n"
+    )
+    wanted = [
+        {"id": "1", "event": "notification", "data": "{ü\n}"},
+        {"event": "message", "data": ""},
+        {"id": "2", "event": "message", "data": " x:y"},
+        {"id": "3", "event": "message", "data": "z"},
+    ]
+    found = watched.page.evaluate(
+        """async (text) => {
+          const { serverSent } = await import("/page/server_sent.js");
+          const bytes = new TextEncoder().encode(text);
+          const read = async (...cuts) => {
+            const chunks = [0, ...cuts].map((cut, n) => bytes.slice(cut, cuts[n]));
+            const body = new ReadableStream({
+              start(to) {
+                for (const chunk of chunks) to.enqueue(chunk);
+                to.close();
+              },
+            });
+            const held = [];
+            for await (const one of serverSent(body, () => {})) held.push(one);
+            return held;
+          };
+          const all = [];
+          for (let cut = 0; cut <= bytes.length; cut += 1) all.push(await read(cut));
+          all.push(await read(...bytes.keys()));
+          return all;
+        }""",
+        text,
+    )
+    assert len(found) == len(text.encode()) + 2
+    assert [one for one in found if one != wanted] == []
+
+
 def test_older_ones_and_large_digests(watched: Watched) -> None:
     service = watched.service
     for number in range(35):

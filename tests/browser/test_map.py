@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tamis.language import col, parse_filter, to_sql
+from tamis.values import Polygon
 from tests.browser.conftest import Watched
 from tests.integration.service_server import Service
 
@@ -102,6 +104,48 @@ def said(page: Page) -> Any:
 
 def tried(page: Page) -> Any:
     return page.get_by_role("complementary", name="Recent events")
+
+
+ATTRIBUTES = ["place", "car.place", "in", 'a "b"', "Örtlichkeit", "1st", "x'y & z=%+", "😀"]
+SHAPES: list[tuple[dict[str, Any], Any]] = [
+    ({"kind": "box", "west": 170, "south": -1.5, "east": -170, "north": 1e-7},
+     lambda one: one.in_box(170, -1.5, -170, 1e-7)),
+    ({"kind": "circle", "lon": -0.5, "lat": 51.5, "metres": 1500},
+     lambda one: one.distance(-0.5, 51.5) <= 1500),
+    ({"kind": "polygon", "rings": [[[0, 0], [4.5, 0], [4.5, 4], [0, 4]]]},
+     lambda one: one.within(Polygon.from_wkt("POLYGON ((0 0, 4.5 0, 4.5 4, 0 4, 0 0))"))),
+]  # fmt: skip
+
+
+def test_clauses_mean_what_was_drawn(watched: Watched) -> None:
+    """In every spelling, for names that need quotes too; and read back they are the same shape."""
+    page = watched.page
+    page.goto(watched.service.url)
+    for attribute in ATTRIBUTES:
+        for shape, make in SHAPES:
+            wanted = make(col(attribute))
+            for spelling in ("sql", "query", "json"):
+                clause = page.evaluate(
+                    """async ([shape, attribute, spelling]) => {
+                      const { clauseOf } = await import("/page/map_shapes.js");
+                      return clauseOf(shape, attribute, spelling);
+                    }""",
+                    [shape, attribute, spelling],
+                )
+                given = clause if spelling == "json" else str(clause)
+                made = parse_filter(given) if spelling == "json" else parse_filter(given, spelling)
+                assert made == wanted, clause
+            named, found = page.evaluate(
+                """async (sql) => {
+                  const { attributeIn, shapesIn } = await import("/page/map_shapes.js");
+                  return [attributeIn(sql), shapesIn(sql)];
+                }""",
+                f"price < 3 OR NOT {to_sql(wanted)}",
+            )
+            assert (named, len(found)) == (attribute, 1)
+            assert found[0]["kind"] == shape["kind"]
+            if shape["kind"] != "polygon":  # whose corners the service may order otherwise
+                assert found == [shape]
 
 
 def test_a_box_is_dragged_with_the_mouse(watched: Watched) -> None:

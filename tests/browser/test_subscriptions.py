@@ -188,6 +188,32 @@ def test_what_was_changed_meanwhile_is_not_overwritten(watched: Watched) -> None
         page.get_by_role("button", name="Save changes").click()
         expect(page.get_by_role("alert")).to_contain_text("changed meanwhile")
         assert eve.get("/v1/subscriptions/eve-1").json()["filter"] == "a = 2"
+        # Opened again, it is as it is now.
+        page.get_by_role("link", name="Subscriptions").click()
+        page.get_by_role("link", name="Edit eve-1").click()
+        expect(page.locator("#filter")).to_have_value("a = 2")
+
+
+def test_a_draft_is_found_again(watched: Watched) -> None:
+    service = watched.service
+    key = service.key("ike")
+    with service.client(key) as ike:
+        ike.put("/v1/subscriptions/ike-1", json={"filter": "a = 1"})
+    page = watched.enter(key)
+    text, live = page.locator("#filter"), page.get_by_role("link", name="Live")
+    text.fill("b = 1")
+    live.click()
+    page.get_by_role("link", name="New filter").click()
+    expect(text).to_have_value("b = 1")
+    page.goto(f"{service.url}/#/filter/ike-1")
+    expect(text).to_have_value("a = 1")
+    text.fill("a = 2")
+    live.click()
+    page.go_back()
+    expect(text).to_have_value("a = 2")
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("link", name="Edit ike-1").click()
+    expect(text).to_have_value("a = 1")
 
 
 def test_what_the_form_does_not_show_is_kept(watched: Watched) -> None:

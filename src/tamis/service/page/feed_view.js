@@ -64,6 +64,7 @@ export function feedView() {
     const card = notificationCard(detail);
     card.classList.add("fresh");
     list.prepend(card);
+    while (list.childElementCount > stream.items.length) list.lastElementChild.remove();
     announce(`New: ${plural(detail.n_matches, "match", "matches")} of ${detail.subscription_id}`);
   });
 

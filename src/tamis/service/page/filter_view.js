@@ -30,8 +30,10 @@ export function filterView() {
   const delivery = deliveryForm();
   const problem = h("p", { class: "note bad", role: "alert", hidden: true });
   const save = h("button", { class: "main", type: "submit" }, "Save");
-  const cancel = h("a", { class: "button", href: "#/subscriptions" }, "Cancel");
+  const cancel = h("a", { class: "button", href: "#/subscriptions", onclick: () => write(null) }, "Cancel");
   let edited = null; // the subscription as it was read, while one is edited
+  let asRead = ""; // the form as it was then
+  let isOutdated = false; // whether the service refused to save over a newer version
 
   const draft = () => {
     const asked = { filter: text.value, spelling: spelling.value };
@@ -54,9 +56,14 @@ export function filterView() {
     text.placeholder = EXAMPLES[spelling.value];
   }
 
+  const held = () => ({
+    filter: text.value, spelling: spelling.value, priority: Number(priority.value), delivery: delivery.read(),
+  });
+
   function say(error) {
+    isOutdated = error?.status === 412;
     problem.hidden = error === null;
-    problem.textContent = error === null ? "" : error.status === 412
+    problem.textContent = error === null ? "" : isOutdated
       ? "It was changed meanwhile, here or elsewhere. Open it again to see how it is now." : error.message;
   }
 
@@ -73,6 +80,7 @@ export function filterView() {
     save.textContent = saved ? "Save changes" : "Save";
     say(null);
     placeholder();
+    asRead = JSON.stringify(held());
     check.check();
   }
 
@@ -80,11 +88,10 @@ export function filterView() {
     event.preventDefault();
     save.disabled = true;
     say(null);
-    const held = { filter: text.value, spelling: spelling.value, priority: Number(priority.value), delivery: delivery.read() };
     try {
-      let saved;
-      if (edited) saved = await changeSubscription(edited.id, held, edited.version);
-      else saved = await createSubscription(id.value.trim() ? { id: id.value.trim(), ...held } : held);
+      const saved = edited
+        ? await changeSubscription(edited.id, held(), edited.version)
+        : await createSubscription(id.value.trim() ? { id: id.value.trim(), ...held() } : held());
       toast(`${saved.id} is saved`);
       write(null);
       location.hash = "#/subscriptions";
@@ -127,13 +134,12 @@ export function filterView() {
     element: h("section", { "aria-labelledby": "filter-title" },
       h("div", { class: "view-head" }, title), form),
     show(wanted) {
-      if (wanted !== null && wanted !== edited?.id) open(wanted);
+      // Who only looked elsewhere finds the draft again.
+      const isDraft = wanted === edited?.id && JSON.stringify(held()) !== asRead && !isOutdated;
+      if (wanted !== null && !isDraft) open(wanted);
       else if (wanted === null && edited) write(null);
       map.show();
     },
-    hide() {
-      check.stop();
-      if (edited) write(null); // what was not saved of a change is dropped; a new draft stays
-    },
+    hide: () => check.stop(),
   };
 }
