@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tamis.language import col, parse_filter, to_sql
-from tamis.values import Polygon
+from tamis.language import col, evaluate, parse_filter, to_sql
+from tamis.values import Point, Polygon
 from tests.browser.conftest import Watched
 from tests.integration.service_server import Service
 
@@ -146,6 +146,27 @@ def test_clauses_mean_what_was_drawn(watched: Watched) -> None:
             assert found[0]["kind"] == shape["kind"]
             if shape["kind"] != "polygon":  # whose corners the service may order otherwise
                 assert found == [shape]
+
+
+CIRCLES = [(4.9, 52.4, 2_000), (179.9, -17, 500_000), (20, 78, 2_000_000), (0, -90, 1_000_000)]
+
+
+@pytest.mark.parametrize(("lon", "lat", "metres"), CIRCLES)
+def test_a_circle_is_drawn_where_its_rim_is(
+    watched: Watched, lon: float, lat: float, metres: float
+) -> None:
+    watched.page.goto(watched.service.url)
+    (rim,) = watched.page.evaluate(
+        """async (shape) => (await import("/page/map_shapes.js")).outline(shape)""",
+        {"kind": "circle", "lon": lon, "lat": lat, "metres": metres},
+    )
+    rim = [(at, height) for at, height in rim if abs(height) < 90]  # without the pole
+    assert len(rim) >= 96
+    for factor, is_held in ((0.999, False), (1.001, True)):
+        area = col("place").distance(lon, lat) <= metres * factor
+        for at, height in rim:
+            place = Point((at + 180) % 360 - 180, height)
+            assert evaluate(area, {"place": place}) is is_held
 
 
 def test_a_box_is_dragged_with_the_mouse(watched: Watched) -> None:

@@ -3,6 +3,7 @@
 import { outline } from "/page/map_shapes.js";
 import { PLACES } from "/page/places.js";
 
+const BY_RANK = PLACES.toSorted((one, other) => one[3] - other[3]);
 const STEPS = [60, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 const LINE_PX = 70; // at least so far from each other
 const CORNER_PX = 40; // where labels of both kinds would meet
@@ -107,12 +108,16 @@ export class MapCanvas {
   }
 
   #drawPlaces() {
-    const most = this.view.scale < 2.2 ? 1 : this.view.scale < 5 ? 2 : this.view.scale < 11 ? 3 : 4;
+    const most = this.view.scale < 1.5 ? 1 : this.view.scale < 5 ? 2 : this.view.scale < 11 ? 3 : 4;
     this.pen.font = "12px system-ui, sans-serif";
-    for (const [name, lon, lat, rank] of PLACES) {
-      if (rank > most) continue;
+    const taken = [];
+    for (const [name, lon, lat, rank] of BY_RANK) {
+      if (rank > most) break;
       const [x, y] = this.view.toPixel([lon, lat]);
       if (x < -80 || y < 0 || x > this.view.width || y > this.view.height) continue;
+      const end = x + 10 + this.pen.measureText(name).width;
+      if (taken.some((one) => x < one.end && end > one.x && Math.abs(y - one.y) < 14)) continue;
+      taken.push({ x, y, end });
       this.pen.fillStyle = this.ink.soft;
       this.pen.fillRect(x - 1.5, y - 1.5, 3, 3);
       this.#label(name, x + 5, y + 4);

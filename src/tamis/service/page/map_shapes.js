@@ -50,7 +50,16 @@ export function outline(shape) {
     const east = shape.east < west ? shape.east + 360 : shape.east;
     return [[[west, south], [east, south], [east, north], [west, north]]];
   }
-  return [Array.from({ length: 96 }, (_, n) => destination(shape, (n * 360) / 96))];
+  const rim = Array.from({ length: 96 }, (_, n) => destination(shape, (n * 360) / 96));
+  return [Math.abs(shape.lat) + shape.metres / EARTH_M / RADIANS < 90 ? rim : aroundPole(shape, rim)];
+}
+
+/** The rim of a circle with a pole in it, from 180° west of its centre to 180° east, then the pole. */
+function aroundPole({ lon, lat }, rim) {
+  const pole = lat < 0 ? -90 : 90;
+  const ordered = rim.map(([at, height]) => [lon + wrapped(at - lon), height]).sort(([a], [b]) => a - b);
+  const behind = ordered[0][1];
+  return [[lon - 180, pole], [lon - 180, behind], ...ordered, [lon + 180, behind], [lon + 180, pole]];
 }
 
 function destination({ lon, lat, metres }, bearing) {

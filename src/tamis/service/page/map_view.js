@@ -1,7 +1,6 @@
 // Which part of the plane of longitude and latitude a canvas shows. The plane goes on at ±180°.
 
-const SMALLEST = 0.8; // pixels for a degree
-const LARGEST = 200_000;
+const LARGEST = 200_000; // pixels for a degree
 
 export const wrapped = (lon) => ((((lon + 180) % 360) + 360) % 360) - 180;
 
@@ -14,6 +13,7 @@ export class MapView {
 
   resize(width, height) {
     Object.assign(this, { width, height });
+    this.#setScale(this.scale, LARGEST);
     this.#limit();
   }
 
@@ -42,7 +42,7 @@ export class MapView {
   /** Zoom so that what is under a pixel stays there. */
   zoom(factor, [x, y] = [this.width / 2, this.height / 2]) {
     const [lon, lat] = this.toPlace([x, y]);
-    this.scale = Math.max(SMALLEST, Math.min(LARGEST, this.scale * factor));
+    this.#setScale(this.scale * factor, LARGEST);
     this.lon = wrapped(lon - (x - this.width / 2) / this.scale);
     this.lat = lat - (this.height / 2 - y) / this.scale;
     this.#limit();
@@ -56,7 +56,7 @@ export class MapView {
     const [west, east] = [Math.min(...lons), Math.max(...lons)];
     const [south, north] = [Math.min(...lats), Math.max(...lats)];
     const scale = Math.min(this.width / (east - west), this.height / (north - south)) / 1.4;
-    this.scale = Math.max(SMALLEST, Math.min(4_000, scale));
+    this.#setScale(scale, 4_000);
     this.lon = wrapped((west + east) / 2);
     this.lat = (south + north) / 2;
     this.#limit();
@@ -72,6 +72,11 @@ export class MapView {
   /** How many decimals a pixel is worth. */
   get decimals() {
     return Math.max(1, Math.min(6, Math.ceil(Math.log10(this.scale)) + 1));
+  }
+
+  /** At the smallest scale the whole world is seen, once. */
+  #setScale(wanted, most) {
+    this.scale = Math.max(Math.min(this.width / 360, this.height / 180), Math.min(most, wanted));
   }
 
   #limit() {
