@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import Watched
 from tests.integration.service_server import Service
@@ -192,6 +192,40 @@ def test_what_was_changed_meanwhile_is_not_overwritten(watched: Watched) -> None
         page.get_by_role("link", name="Subscriptions").click()
         page.get_by_role("link", name="Edit eve-1").click()
         expect(page.locator("#filter")).to_have_value("a = 2")
+
+
+def test_saving_again_after_a_lost_answer_saves_once(watched: Watched) -> None:
+    service, page = watched.service, watched.page
+    key = service.key("jon")
+    lost = []
+
+    def lose(route: Route) -> None:
+        if route.request.method == "POST" and not lost:
+            lost.append(route.fetch().status)
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/v1/subscriptions", lose)
+    watched.enter(key)
+    page.locator("#filter").fill("price < 5")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".subscription")).to_have_count(1)
+    # The same filter once more is another subscription.
+    page.get_by_role("link", name="New filter").click()
+    page.locator("#filter").fill("price < 5")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".subscription")).to_have_count(2)
+    assert lost == [201]
+
+
+def test_an_address_that_cannot_be_read_leads_to_the_start(watched: Watched) -> None:
+    page = watched.enter(watched.service.key("kim"), "#/filter/%E0%A4%A")
+    expect(page.get_by_role("heading", name="New filter")).to_be_visible()
+    page.goto(f"{watched.service.url}/#/filter/not-there")
+    expect(page.get_by_role("alert")).to_contain_text("not-there")
 
 
 def test_a_draft_is_found_again(watched: Watched) -> None:

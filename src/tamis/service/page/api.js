@@ -52,7 +52,8 @@ const subscription = (id) => `/v1/subscriptions/${encodeURIComponent(id)}`;
 const only = (version) => ({ "If-Match": `"${version}"` });
 
 export const readSubscription = (id) => call("GET", subscription(id));
-export const createSubscription = (body) => call("POST", "/v1/subscriptions", { body });
+export const createSubscription = (body, once) =>
+  call("POST", "/v1/subscriptions", { body, more: { "Idempotency-Key": once } });
 export const changeSubscription = (id, body, version) =>
   call("PATCH", subscription(id), { body, more: only(version) });
 export const deleteSubscription = (id, version) =>

@@ -25,7 +25,12 @@ let shown = null;
 /** `#/filter/s1` is the view "filter" of "s1". */
 function address() {
   const [, name = "", ...rest] = location.hash.split("/");
-  return { name, detail: rest.length ? decodeURIComponent(rest.join("/")) : null };
+  if (!rest.length) return { name, detail: null };
+  try {
+    return { name, detail: decodeURIComponent(rest.join("/")) };
+  } catch {
+    return { name: "", detail: null }; // somebody typed half an escape
+  }
 }
 
 function route() {
@@ -46,7 +51,9 @@ function route() {
     else link.removeAttribute("aria-current");
   }
   document.title = `${VIEWS[name].title} · Tamis`;
-  if (!isSame) main.focus({ preventScroll: true });
+  if (isSame) return;
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
 }
 
 function showNothingToDo() {

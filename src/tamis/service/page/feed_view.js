@@ -5,6 +5,7 @@ import { announce, button, field, h, refill } from "/page/elements.js";
 import { eventCard } from "/page/event_card.js";
 import { moment, plural } from "/page/format.js";
 import { notificationStream as stream } from "/page/notification_stream.js";
+import { session } from "/page/session.js";
 
 const FEW = 5;
 const STATES = {
@@ -101,6 +102,7 @@ function notificationCard(told) {
       h("span", { class: "chip" }, `priority ${told.priority}`),
       told.parts > 1 && h("span", { class: "chip" }, `part ${told.part} of ${told.parts}`),
       told.held_back > 0 && h("span", { class: "chip warn" }, `${plural(told.held_back, "match", "matches")} held back`),
+      session.isAdmin && h("span", { class: "chip" }, told.owner),
       h("small", { class: "end" }, h("time", { datetime: told.due }, moment(told.due)))),
     matches, all);
 }

@@ -13,6 +13,9 @@ const EXAMPLES = {
   json: '{"attribute": "price", "op": "<", "value": 3300}',
 };
 
+// Not randomUUID: that is only there with TLS, or on this machine.
+const randomName = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join("-");
+
 export function filterView() {
   const title = h("h1", { id: "filter-title" });
   const text = h("textarea", {
@@ -34,6 +37,7 @@ export function filterView() {
   let edited = null; // the subscription as it was read, while one is edited
   let asRead = ""; // the form as it was then
   let isOutdated = false; // whether the service refused to save over a newer version
+  let attempt = { body: null, once: null }; // to create something, and the name of that attempt
 
   const draft = () => {
     const asked = { filter: text.value, spelling: spelling.value };
@@ -81,6 +85,7 @@ export function filterView() {
     say(null);
     placeholder();
     asRead = JSON.stringify(held());
+    attempt = { body: null, once: null };
     check.check();
   }
 
@@ -91,7 +96,7 @@ export function filterView() {
     try {
       const saved = edited
         ? await changeSubscription(edited.id, held(), edited.version)
-        : await createSubscription(id.value.trim() ? { id: id.value.trim(), ...held() } : held());
+        : await create(id.value.trim() ? { id: id.value.trim(), ...held() } : held());
       toast(`${saved.id} is saved`);
       write(null);
       location.hash = "#/subscriptions";
@@ -100,6 +105,13 @@ export function filterView() {
     } finally {
       save.disabled = false;
     }
+  }
+
+  /** Saved once, also if the answer got lost and the same is tried again. */
+  function create(body) {
+    const said = JSON.stringify(body);
+    if (attempt.body !== said) attempt = { body: said, once: randomName() };
+    return createSubscription(body, attempt.once);
   }
 
   async function open(wanted) {
