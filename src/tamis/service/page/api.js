@@ -3,7 +3,7 @@
 import { session } from "/page/session.js";
 
 /** An error that the service told (RFC 9457), or that it could not be reached (status 0). */
-export class Problem extends Error {
+class Problem extends Error {
   constructor(status, told) {
     super(told.detail || told.title || `the service answered ${status}`);
     this.status = status;
@@ -13,13 +13,17 @@ export class Problem extends Error {
 
 function headers(key, more) {
   // What is no header (a line break, a letter that is not Latin) cannot be a key either.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new Problem(401, { detail: "That is not a key: it has characters that no key has." });
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new Problem(401, { detail: "That is not a key: it has characters that no key has." });
+  }
   return { Authorization: `Bearer ${key}`, ...more };
 }
 
 /** The response to a request; whatever is not 2xx or 304 is thrown as a Problem. */
 export async function send(method, path, { body, more = {}, signal, key = session.key } = {}) {
-  const options = { method, headers: headers(key ?? "-", more), signal, cache: "no-store", credentials: "omit", redirect: "error" };
+  const options = {
+    method, signal, headers: headers(key ?? "-", more), cache: "no-store", credentials: "omit", redirect: "error",
+  };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
@@ -63,7 +67,6 @@ export const listSubscriptions = (search, cursor, signal) =>
 
 export const listNotifications = (params) =>
   call("GET", `/v1/notifications?${new URLSearchParams(params)}`);
-export const readNotification = (id) => call("GET", `/v1/notifications/${encodeURIComponent(id)}`);
 
 export const readOperations = (signal) => call("GET", "/v1/operations", { signal });
 export const listDeadDeliveries = (cursor) =>

@@ -6,7 +6,7 @@ import { moment } from "/page/format.js";
 const [WIDTH, HEIGHT, TOP, BOTTOM] = [600, 150, 8, 4];
 
 /** A round number not below the largest: the top of the scale. */
-export function roundUp(value) {
+function roundUp(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((one) => one * power).find((one) => one >= value * 0.999);
@@ -31,7 +31,9 @@ function pathOf(values, x, y) {
  * `format` writes a value. `draw(history)` shows points that have `time` and the fields.
  */
 export function chart(title, series, format) {
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", tabindex: 0 });
+  const picture = svg("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", tabindex: 0,
+  });
   const reading = h("p", { class: "reading" });
   const scale = h("span", { class: "scale soft", "aria-hidden": "true" });
   const ends = h("div", { class: "row chart-ends soft" });
@@ -46,9 +48,9 @@ export function chart(title, series, format) {
     const all = series.flatMap(({ field }) => history.map((one) => number(one[field]))).filter(Number.isFinite);
     const top = roundUp(Math.max(0, ...all));
     const y = (value) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
-    const lines = [0.5, 1].map((part) => svg("line", { class: "rule", x1: 0, x2: WIDTH, y1: y(top * part), y2: y(top * part) }));
+    const rule = (at, more = "") => svg("line", { class: `rule ${more}`, x1: 0, x2: WIDTH, y1: y(at), y2: y(at) });
     refill(picture,
-      lines, svg("line", { class: "rule base", x1: 0, x2: WIDTH, y1: y(0), y2: y(0) }),
+      rule(top), rule(top / 2), rule(0, "base"),
       series.map(({ field, kind }) =>
         svg("path", { class: `line ${kind}`, d: pathOf(history.map((one) => number(one[field])), x, y) })),
       svg("line", { class: "reader", y1: 0, y2: HEIGHT }));
@@ -73,7 +75,8 @@ export function chart(title, series, format) {
 
   picture.addEventListener("pointermove", (event) => {
     const { left, width } = picture.getBoundingClientRect();
-    at = Math.max(0, Math.min(history.length - 1, Math.round(((event.clientX - left) / width) * (history.length - 1))));
+    const last = history.length - 1;
+    at = Math.max(0, Math.min(last, Math.round(((event.clientX - left) / width) * last)));
     read();
   });
   const last = () => { at = null; read(); };

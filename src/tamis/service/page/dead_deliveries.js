@@ -6,10 +6,11 @@ import { moment, plural } from "/page/format.js";
 
 export function deadDeliveries() {
   const rows = h("tbody");
+  const titles = ["Subscription", "To", "Last problem", "Attempts", "When"];
   const table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Failed deliveries" },
     h("table", {}, h("thead", {}, h("tr", {},
       h("th", {}, h("span", { class: "visually-hidden" }, "Choose")),
-      ["Subscription", "To", "Last problem", "Attempts", "When"].map((name) => h("th", { scope: "col" }, name)))), rows));
+      titles.map((name) => h("th", { scope: "col" }, name)))), rows));
   const said = h("p", { class: "soft", role: "status" });
   const more = button("Load more", () => load(more.dataset.cursor), { hidden: true });
   const chosen = () => [...rows.querySelectorAll("input:checked")].map((box) => box.value);
@@ -58,7 +59,8 @@ export function deadDeliveries() {
 }
 
 function row(one) {
-  const box = h("input", { type: "checkbox", value: one.notification_id, "aria-label": `Choose ${one.subscription_id} to ${one.destination}` });
+  const name = `Choose ${one.subscription_id} to ${one.destination}`;
+  const box = h("input", { type: "checkbox", value: one.notification_id, "aria-label": name });
   return h("tr", {},
     h("td", {}, box),
     h("td", { class: "mono" }, one.subscription_id),

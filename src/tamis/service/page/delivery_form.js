@@ -48,8 +48,7 @@ export function deliveryForm() {
 
     write(delivery) {
       for (const name of NAMES) {
-        const held = delivery[name];
-        inputs[name].value = held === undefined || held === null ? "" : [held].flat().join(name === "mail" ? ", " : " ");
+        inputs[name].value = [delivery[name] ?? ""].flat().join(name === "mail" ? ", " : " ");
       }
     },
   };

@@ -8,6 +8,7 @@ import { notificationStream as stream } from "/page/notification_stream.js";
 import { session } from "/page/session.js";
 
 const FEW = 5;
+const FROM_PAYLOAD = "From the payload, and the filter as it is now: the event itself is no longer remembered.";
 const STATES = {
   off: ["Paused", ""],
   connecting: ["Connecting…", "warn"],
@@ -101,7 +102,8 @@ function notificationCard(told) {
       h("a", { href: `#/filter/${encodeURIComponent(told.subscription_id)}`, class: "mono" }, told.subscription_id),
       h("span", { class: "chip" }, `priority ${told.priority}`),
       told.parts > 1 && h("span", { class: "chip" }, `part ${told.part} of ${told.parts}`),
-      told.held_back > 0 && h("span", { class: "chip warn" }, `${plural(told.held_back, "match", "matches")} held back`),
+      told.held_back > 0
+        && h("span", { class: "chip warn" }, `${plural(told.held_back, "match", "matches")} held back`),
       session.isAdmin && h("span", { class: "chip" }, told.owner),
       h("small", { class: "end" }, h("time", { datetime: told.due }, moment(told.due)))),
     matches, all);
@@ -134,8 +136,9 @@ async function why(subscriptionId, eventId, payload) {
   const asked = { filter, spelling, n_events: 10_000, n_examples: 100 };
   if (location) Object.assign(asked, { location, radius_m, area });
   const recent = (await preview(asked)).examples.find((one) => one.id === eventId);
-  if (!recent && !payload) throw new Error("The service no longer remembers this event, and its payload does not say what it was.");
+  if (!recent && !payload) {
+    throw new Error("The service no longer remembers this event, and its payload does not say what it was.");
+  }
   const explained = await explain({ id: subscriptionId, event: recent ?? { id: eventId, attributes: payload } });
-  const note = recent ? null : "From the payload, and the filter as it is now: the event itself is no longer remembered.";
-  return { explained, note };
+  return { explained, note: recent ? null : FROM_PAYLOAD };
 }

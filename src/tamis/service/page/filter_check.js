@@ -20,7 +20,7 @@ function offsetIn(text, offset) {
 export function filterCheck(input, draft, onchecked) {
   const status = h("div", { class: "check-status", id: "check-status" });
   const place = h("div", { id: "filter-problem" });
-  const figures = h("div", { class: "figures" });
+  const figures = h("div");
   const examples = h("div", { class: "events" });
   let asking = null;
 
@@ -55,7 +55,7 @@ export function filterCheck(input, draft, onchecked) {
       h("p", { class: "headline" }, h("strong", {}, count(told.n_matches)),
         ` of the last ${plural(told.n_events, "event")}`,
         told.share !== null && h("span", { class: "soft" }, ` · ${share(told.share)}`)),
-      h("meter", { class: "share", min: 0, max: 1, value: told.share ?? 0, "aria-label": "share of the recent events" }),
+      h("meter", { class: "share", max: 1, value: told.share ?? 0, "aria-label": "share of the recent events" }),
       told.warning && h("p", { class: "note warn" }, `Too broad: ${told.warning}`),
       told.n_events === 0 && h("p", { class: "soft" }, "No events have been published yet."));
     refill(examples, told.examples.length ? h("h3", {}, "The newest it accepts") : null,

@@ -7,6 +7,7 @@ import { filterCheck } from "/page/filter_check.js";
 import { filterText } from "/page/format.js";
 import { mapPanel } from "/page/map_panel.js";
 
+const PRIORITIES = { 0: "0, the highest", 9: "9, the lowest" };
 const EXAMPLES = {
   sql: "brand = 'Huawei' AND price < 3300",
   query: "brand=Huawei&price_below=3300",
@@ -14,7 +15,7 @@ const EXAMPLES = {
 };
 
 // Not randomUUID: that is only there with TLS, or on this machine.
-const randomName = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join("-");
+const randomName = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
 export function filterView() {
   const title = h("h1", { id: "filter-title" });
@@ -29,7 +30,7 @@ export function filterView() {
   const id = h("input", { autocomplete: "off", spellcheck: "false", placeholder: "made for you" });
   const idField = field("Name", id, "its id, for the list and the feed");
   const priority = h("select", {}, Array.from({ length: 10 }, (_, n) =>
-    h("option", { value: n, selected: n === 5 }, n === 0 ? "0, the highest" : n === 9 ? "9, the lowest" : String(n))));
+    h("option", { value: n, selected: n === 5 }, PRIORITIES[n] ?? String(n))));
   const delivery = deliveryForm();
   const problem = h("p", { class: "note bad", role: "alert", hidden: true });
   const save = h("button", { class: "main", type: "submit" }, "Save");

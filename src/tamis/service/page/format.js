@@ -4,7 +4,7 @@ const WHOLE = new Intl.NumberFormat();
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-export const UNKNOWN = "–";
+const UNKNOWN = "–";
 const isKnown = (value) => typeof value === "number" && Number.isFinite(value);
 
 export const count = (value) => (isKnown(value) ? WHOLE.format(value) : UNKNOWN);

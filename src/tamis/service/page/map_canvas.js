@@ -1,12 +1,16 @@
 // The map as it is drawn: a grid, cities to find one's way, events, areas, and what is being drawn.
 
 import { outline } from "/page/map_shapes.js";
+import { wrapped } from "/page/map_view.js";
 import { PLACES } from "/page/places.js";
 
 const BY_RANK = PLACES.toSorted((one, other) => one[3] - other[3]);
 const STEPS = [60, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 const LINE_PX = 70; // at least so far from each other
 const CORNER_PX = 40; // where labels of both kinds would meet
+
+const degrees = (value, decimals, below, above) =>
+  `${Math.abs(value).toFixed(decimals)}°${value < 0 ? below : value > 0 ? above : ""}`;
 
 export class MapCanvas {
   /** `view` is what part is shown; `scene` gives points, found points, areas, draft and cursor. */
@@ -74,19 +78,19 @@ export class MapCanvas {
     const decimals = Math.max(0, -Math.floor(Math.log10(step)));
     const { west, south, east, north } = view.bounds;
     pen.font = "11px system-ui, sans-serif";
-    pen.textBaseline = "alphabetic";
+    const [, top] = view.toExactPixel([0, 90]);
+    const [, bottom] = view.toExactPixel([0, -90]);
     for (let n = Math.ceil(west / step); n * step <= east; n += 1) {
       const [x] = view.toExactPixel([n * step, 0]);
-      const lon = ((((n * step + 180) % 360) + 360) % 360) - 180;
-      const [, top] = view.toExactPixel([0, 90]);
-      const [, bottom] = view.toExactPixel([0, -90]);
-      this.#line([x, Math.max(0, top)], [x, Math.min(view.height, bottom)], Math.abs(Math.abs(lon) - 180) < step / 2 || n === 0);
-      if (x > CORNER_PX) this.#label(`${Math.abs(lon).toFixed(decimals)}°${lon < 0 ? "W" : lon > 0 ? "E" : ""}`, x + 3, view.height - 5);
+      const lon = wrapped(n * step);
+      const isMain = n === 0 || Math.abs(Math.abs(lon) - 180) < step / 2;
+      this.#line([x, Math.max(0, top)], [x, Math.min(view.height, bottom)], isMain);
+      if (x > CORNER_PX) this.#label(degrees(lon, decimals, "W", "E"), x + 3, view.height - 5);
     }
     for (let n = Math.ceil(south / step); n * step <= north; n += 1) {
       const [, y] = view.toExactPixel([0, n * step]);
       this.#line([0, y], [view.width, y], n === 0);
-      if (y < view.height - CORNER_PX / 2) this.#label(`${Math.abs(n * step).toFixed(decimals)}°${n < 0 ? "S" : n > 0 ? "N" : ""}`, 4, y - 3);
+      if (y < view.height - CORNER_PX / 2) this.#label(degrees(n * step, decimals, "S", "N"), 4, y - 3);
     }
   }
 

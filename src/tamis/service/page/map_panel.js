@@ -10,11 +10,12 @@ import { MapTools } from "/page/map_tools.js";
 import { MapView, wrapped } from "/page/map_view.js";
 
 const TOOLS = { move: "Move", box: "Box", circle: "Circle", polygon: "Polygon" };
+const KEYS = "Keys: arrows move the cross, Enter sets";
 const HELP = {
   move: "Drag to move; click and turn the wheel, or pinch, to zoom. Keys: arrows, + and −.",
-  box: "Drag from corner to corner, or set both. Keys: arrows move the cross, Enter sets a corner, Escape begins anew.",
-  circle: "Drag from the centre outwards, or set both. Keys: arrows move the cross, Enter sets, Escape begins anew.",
-  polygon: "Set corner after corner, and the first one again to close it. Keys: arrows move the cross, Enter sets, Backspace takes one back.",
+  box: `Drag from corner to corner, or set both. ${KEYS}, Escape begins anew.`,
+  circle: `Drag from the centre outwards, or set both. ${KEYS}, Escape begins anew.`,
+  polygon: `Set corner after corner, and the first one again to close it. ${KEYS}, Backspace takes one back.`,
 };
 const N_EVENTS = 1_000;
 const N_POINTS = 100;
@@ -24,20 +25,29 @@ const isPoint = (value) => value?.type === "Point" && Array.isArray(value.coordi
 export function mapPanel(filter) {
   const view = new MapView();
   const scene = { points: [], found: [], areas: [], shape: null };
-  const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": "Map", "aria-describedby": "map-help", class: "map" });
+  const canvas = h("canvas", {
+    class: "map", tabindex: 0, role: "application", "aria-label": "Map", "aria-describedby": "map-help",
+  });
   const help = h("p", { class: "soft", id: "map-help" });
   const said = h("p", { class: "map-said", role: "status" });
-  const attribute = h("input", { value: "location", list: "point-attributes", autocomplete: "off", spellcheck: "false" });
+  const attribute = h("input", {
+    value: "location", list: "point-attributes", autocomplete: "off", spellcheck: "false",
+  });
   const known = h("datalist", { id: "point-attributes" });
   const add = button("Put into the filter", putIn, { class: "main", disabled: true });
-  const clear = button("Clear", () => { tools.cancel(); scene.shape = null; update(); look(); }, { disabled: true });
+  const clear = button("Clear", () => {
+    scene.shape = null;
+    tools.cancel();
+    look();
+  }, { disabled: true });
   const close = button("Close the polygon", () => tools.close(), { hidden: true });
   let former = null; // the clause that was put in last
   let isLearned = false;
   let looks = 0; // of several looks only the last one counts
 
   const drawing = new MapCanvas(canvas, view, () => ({ ...scene, draft: tools.draft, cursor: tools.cursor }));
-  const tell = debounced(300, ([lon, lat]) => announce(`${wrapped(lon).toFixed(view.decimals)}, ${lat.toFixed(view.decimals)}`));
+  const tell = debounced(300, ([lon, lat]) =>
+    announce(`${wrapped(lon).toFixed(view.decimals)}, ${lat.toFixed(view.decimals)}`));
   const tools = new MapTools(canvas, view, {
     change: update,
     moved() { drawing.draw(); lookSoon(); },
@@ -94,15 +104,16 @@ export function mapPanel(filter) {
     try {
       const { west, south, east, north } = view.bounds;
       const isAll = east - west >= 360;
-      const seen = { kind: "box", west: isAll ? -180 : wrapped(west), east: isAll ? 180 : wrapped(east), south, north };
+      const [from, to] = isAll ? [-180, 180] : [wrapped(west), wrapped(east)];
+      const seen = { kind: "box", west: from, south, east: to, north };
       const drawn = scene.shape;
       const [all, inside] = await Promise.all([asked(seen), drawn && asked(drawn)]);
       if (turn !== looks) return;
       scene.points = pointsOf(all);
       scene.found = inside ? pointsOf(inside) : [];
-      said.textContent = drawn
-        ? `${describe(drawn)}: ${plural(inside.n_matches, "event")} of the last ${plural(inside.n_events, "event")}.`
-        : `${plural(all.n_matches, "event")} of the last ${plural(all.n_events, "event")} in view.`;
+      const told = inside ?? all;
+      const counted = `${plural(told.n_matches, "event")} of the last ${plural(told.n_events, "event")}`;
+      said.textContent = drawn ? `${describe(drawn)}: ${counted}.` : `${counted} in view.`;
     } catch (error) {
       if (turn !== looks) return;
       [scene.found, said.textContent] = [[], error.message];

@@ -9,7 +9,7 @@ const RESERVED = new Set(("and between case current_catalog current_date current
   + "session_user then true when").split(" "));
 
 /** Great-circle metres by the haversine formula, as the language defines them. */
-export function metresBetween([lon1, lat1], [lon2, lat2]) {
+function metresBetween([lon1, lat1], [lon2, lat2]) {
   const a = Math.sin(((lat2 - lat1) * RADIANS) / 2) ** 2
     + Math.cos(lat1 * RADIANS) * Math.cos(lat2 * RADIANS) * Math.sin(((lon2 - lon1) * RADIANS) / 2) ** 2;
   return 2 * EARTH_M * Math.asin(Math.min(1, Math.sqrt(a)));
@@ -65,7 +65,8 @@ function aroundPole({ lon, lat }, rim) {
 function destination({ lon, lat, metres }, bearing) {
   const [angle, course, from] = [metres / EARTH_M, bearing * RADIANS, lat * RADIANS];
   const to = Math.asin(Math.sin(from) * Math.cos(angle) + Math.cos(from) * Math.sin(angle) * Math.cos(course));
-  const turn = Math.atan2(Math.sin(course) * Math.sin(angle) * Math.cos(from), Math.cos(angle) - Math.sin(from) * Math.sin(to));
+  const turn = Math.atan2(
+    Math.sin(course) * Math.sin(angle) * Math.cos(from), Math.cos(angle) - Math.sin(from) * Math.sin(to));
   return [lon + turn / RADIANS, to / RADIANS];
 }
 
@@ -75,7 +76,10 @@ export function describe(shape) {
   return `Polygon with ${shape.rings[0].length} corners`;
 }
 
-export const metresText = (metres) => (metres >= 1000 ? `${Number((metres / 1000).toPrecision(3))} km` : `${Number(metres.toPrecision(3))} m`);
+function metresText(metres) {
+  const [value, unit] = metres >= 1000 ? [metres / 1000, "km"] : [metres, "m"];
+  return `${Number(value.toPrecision(3))} ${unit}`;
+}
 
 // -- clauses
 
@@ -84,8 +88,9 @@ function nameText(attribute) {
   return isPlain ? attribute : `"${attribute.replaceAll('"', '""')}"`;
 }
 
-const wkt = (rings) => `POLYGON (${rings.map((ring) => `(${[...ring, ring[0]].map((at) => at.join(" ")).join(", ")})`).join(", ")})`;
-const geometry = (rings) => ({ type: "Polygon", coordinates: rings.map((ring) => [...ring, ring[0]]) });
+const closed = (rings) => rings.map((ring) => [...ring, ring[0]]);
+const ringText = (ring) => `(${ring.map((at) => at.join(" ")).join(", ")})`;
+const wkt = (rings) => `POLYGON (${closed(rings).map(ringText).join(", ")})`;
 const corners = ({ west, south, east, north }) => [west, south, east, north];
 
 /** The clause for a shape in a spelling: text, or for JSON an object. */
@@ -94,7 +99,7 @@ export function clauseOf(shape, attribute, spelling) {
   if (spelling === "json") {
     if (kind === "box") return { attribute, op: "box", box: corners(shape) };
     if (kind === "circle") return { attribute, op: "distance", center: [lon, lat], metres };
-    return { attribute, op: "within", polygon: geometry(rings) };
+    return { attribute, op: "within", polygon: { type: "Polygon", coordinates: closed(rings) } };
   }
   if (spelling === "query") {
     const name = encodeURIComponent(attribute);

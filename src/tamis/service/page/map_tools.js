@@ -128,7 +128,8 @@ export class MapTools {
       this.on.change();
     }
     if (!this.#pressed) return;
-    this.#pressed.isDrag ||= Math.hypot(pixel[0] - this.#pressed.pixel[0], pixel[1] - this.#pressed.pixel[1]) > DRAG_PX;
+    const [x, y] = this.#pressed.pixel;
+    this.#pressed.isDrag ||= Math.hypot(pixel[0] - x, pixel[1] - y) > DRAG_PX;
     if (this.tool === "move" && before) {
       this.view.pan(pixel[0] - before[0], pixel[1] - before[1]);
       this.on.moved();
@@ -211,7 +212,8 @@ export class MapTools {
     const [x, y] = this.cursor ?? [this.view.width / 2, this.view.height / 2];
     const wanted = [x + dx * step, y + dy * step];
     // At the rim the map moves instead.
-    this.cursor = [Math.max(0, Math.min(this.view.width, wanted[0])), Math.max(0, Math.min(this.view.height, wanted[1]))];
+    const { width, height } = this.view;
+    this.cursor = [Math.max(0, Math.min(width, wanted[0])), Math.max(0, Math.min(height, wanted[1]))];
     const over = [wanted[0] - this.cursor[0], wanted[1] - this.cursor[1]];
     if (over[0] || over[1]) {
       this.view.pan(-over[0], -over[1]);

@@ -13,12 +13,12 @@ export function operationsView() {
   const tiles = h("dl", { class: "tiles" });
   const said = h("p", { class: "note", role: "status", hidden: true });
   const charts = [
-    [chart("Events and matches a second", [
+    chart("Events and matches a second", [
       { name: "events", field: "events_per_s", kind: "first" },
-      { name: "matches", field: "matches_per_s", kind: "second" }], figure)],
-    [chart("Lag", [{ name: "behind", field: "lag_s", kind: "first" }], seconds)],
-    [chart("Deliveries a second", [{ name: "sent", field: "deliveries_per_s", kind: "first" }], figure)],
-  ].flat();
+      { name: "matches", field: "matches_per_s", kind: "second" }], figure),
+    chart("Lag", [{ name: "behind", field: "lag_s", kind: "first" }], seconds),
+    chart("Deliveries a second", [{ name: "sent", field: "deliveries_per_s", kind: "first" }], figure),
+  ];
   const broadest = h("div");
   const costliest = h("div");
   const destinations = h("div");
@@ -64,8 +64,10 @@ export function operationsView() {
       tile("Matches a second", figure(told.matches?.per_s), `${count(told.matches?.total)} in all`),
       tile("Lag", seconds(told.lag_s), "the oldest unread event waits", told.lag_s > 60 && "warn"),
       tile("Subscriptions", count(told.index?.n_subscriptions), `index version ${count(told.index?.version)}`),
-      tile("Waiting to be sent", count(sent.waiting), sent.oldest_waiting_s === 0 ? "none is overdue" : `longest overdue: ${seconds(sent.oldest_waiting_s)}`),
-      tile("Given up", count(sent.dead), `${count(sent.sent)} sent, ${count(sent.failed)} failed attempts`, sent.dead > 0 && "bad"));
+      tile("Waiting to be sent", count(sent.waiting),
+        sent.oldest_waiting_s === 0 ? "none is overdue" : `longest overdue: ${seconds(sent.oldest_waiting_s)}`),
+      tile("Given up", count(sent.dead),
+        `${count(sent.sent)} sent, ${count(sent.failed)} failed attempts`, sent.dead > 0 && "bad"));
     for (const one of charts) one.draw(told.history ?? []);
     refill(broadest, ranking(told.broadest, "share", "Of the events", share));
     refill(costliest, ranking(told.costliest, "cost_us", "µs an event", figure));
@@ -96,16 +98,18 @@ function tile(name, value, more, kind = "") {
     h("dd", {}, h("strong", {}, value), h("small", {}, more)));
 }
 
+const titles = (...texts) => h("thead", {}, h("tr", {}, texts.map((text) => h("th", { scope: "col" }, text))));
+
 /** The subscriptions that stand out, each with a bar beside the largest. */
 function ranking(rows, name, title, format) {
   if (!rows) return h("p", { class: "soft" }, "Not known.");
   if (!rows.length) return h("p", { class: "soft" }, "None stands out.");
   const most = Math.max(...rows.map((one) => one[name] ?? 0)) || 1;
   return h("table", {},
-    h("thead", {}, h("tr", {}, ["Subscription", title, "Matches"].map((text) => h("th", { scope: "col" }, text)))),
+    titles("Subscription", title, "Matches"),
     h("tbody", {}, rows.map((one) => h("tr", {},
       h("td", {}, h("a", { class: "mono", href: `#/filter/${encodeURIComponent(one.id)}` }, one.id)),
-      h("td", {}, h("meter", { min: 0, max: most, value: one[name] ?? 0, "aria-hidden": "true" }), " ", format(one[name])),
+      h("td", {}, h("meter", { max: most, value: one[name] ?? 0, "aria-hidden": "true" }), " ", format(one[name])),
       h("td", { class: "number" }, count(one.matches))))));
 }
 
@@ -113,9 +117,9 @@ function destinationTable(rows) {
   if (!rows) return h("p", { class: "soft" }, "Not known.");
   if (!rows.length) return h("p", { class: "soft" }, "None: all took what was sent last.");
   return h("table", {},
-    h("thead", {}, h("tr", {}, ["Destination", "State", "Failures in a row"].map((text) => h("th", { scope: "col" }, text)))),
+    titles("Destination", "State", "Failures in a row"),
     h("tbody", {}, rows.map((one) => h("tr", {},
       h("td", {}, one.destination),
-      h("td", {}, one.is_open ? h("span", { class: "chip bad" }, "resting") : h("span", { class: "chip warn" }, "still tried")),
+      h("td", {}, h("span", { class: `chip ${one.is_open ? "bad" : "warn"}` }, one.is_open ? "resting" : "still tried")),
       h("td", { class: "number" }, count(one.failures))))));
 }

@@ -1,7 +1,7 @@
 // Server-sent events from a body that fetch reads: EventSource cannot send a header with a key.
 
 /** The lines of chunks of text, whichever way they end and wherever the chunks are cut. */
-export class Lines {
+class Lines {
   #rest = "";
 
   take(chunk) {

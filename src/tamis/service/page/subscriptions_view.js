@@ -37,7 +37,8 @@ export function subscriptionsView() {
     empty.hidden = n > 0;
     refill(empty, search.value.trim()
       ? h("p", {}, "No subscription has this in its id or filter.")
-      : [h("p", {}, "You have no subscriptions yet."), h("a", { class: "button", href: "#/filter" }, "Write a filter")]);
+      : [h("p", {}, "You have no subscriptions yet."),
+        h("a", { class: "button", href: "#/filter" }, "Write a filter")]);
     if (search.value.trim()) announce(`${plural(n, "subscription")} found`);
   }
 
@@ -114,7 +115,7 @@ function subscriptionCard(saved, onGone) {
       h("pre", { class: "filter-text" }, filterText(saved)),
       h("div", { class: "row" }, chips(saved)),
       problem,
-      h("div", { class: "row actions" },
+      h("div", { class: "row" },
         h("a", { class: "button", href: `#/filter/${path}`, "aria-label": `Edit ${saved.id}` }, "Edit"),
         button(saved.is_paused ? "Resume" : "Pause", () => attempt(setPaused),
           { class: "pause", "aria-label": `${saved.is_paused ? "Resume" : "Pause"} ${saved.id}` }),
