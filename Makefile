@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	done || true)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka test test-plain test-fast perf check format lock clean
+.PHONY: help setup demo kafka browser test test-plain test-fast perf check format lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ demo: $(STAMP) ## the car-ad example, then 100,000 searches and a stream of ads 
 
 kafka: $(STAMP) ## fetch Spark's connector for Kafka, and a broker for its test (needs mvn)
 	@$(BIN)/python scripts/kafka_jars.py $(ARGS)
+
+browser: $(STAMP) ## find a Chromium or Chrome for the tests of the page, or install one (as root, with apt-get)
+	@$(BIN)/python scripts/browser.py
 
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)

@@ -24,6 +24,7 @@ from tamis.service.routes import (
     system,
     transfer,
 )
+from tamis.service.routes.page import router as page_router
 from tamis.service.schemas import Problem
 from tamis.service.sending.unsubscribing import unsubscribe_router
 from tamis.service.settings import ServiceSettings
@@ -61,6 +62,7 @@ def make_app(settings: ServiceSettings) -> FastAPI:
     for module in (transfer, subscriptions, events, matching, notifications, keys, system):
         app.include_router(module.router)
     app.include_router(unsubscribe_router(parts.database), include_in_schema=False)
+    app.include_router(page_router)
     app.add_middleware(Gate, parts=parts)
     respond_with_problems(app)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
