@@ -13,7 +13,6 @@ from tamis.storage.database import Database
 from tamis.storage.outbox import TargetsOf, fan_out_again
 from tamis.storage.tables import attempts, deliveries, moment, notifications
 
-
 _HAS_ADDRESS = deliveries.c.address != ""  # the others never had one to go to
 _AT_ONCE = 5_000  # rows a transaction: others write meanwhile
 
