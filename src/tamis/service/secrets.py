@@ -6,8 +6,10 @@ import re
 
 __all__ = ["without_secrets"]
 
-_QUOTED = re.compile(r"""(['"])((?:\\.|(?!\1).)*://(?:\\.|(?!\1).)*)\1""")
-_BARE = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*://[^\s'"]\S*""")
+# In quotes, where it may have spaces, or bare.
+_ADDRESS = re.compile(
+    r"""(['"])((?:\\.|(?!\1).)*://(?:\\.|(?!\1).)*)\1|[A-Za-z][A-Za-z0-9+.-]*://\S+"""
+)
 
 
 def without_secrets(text: str) -> str:
@@ -18,8 +20,12 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("no answer from slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazk")
     'no answer from slack://…'
     """
-    text = _QUOTED.sub(lambda found: f"{found[1]}{_cut(found[2])}{found[1]}", text)
-    return _BARE.sub(lambda found: _cut(found[0]), text)
+    return _ADDRESS.sub(_replacement, text)
+
+
+def _replacement(found: re.Match[str]) -> str:
+    quote, quoted = found[1] or "", found[2]
+    return f"{quote}{_cut(found[0] if quoted is None else quoted)}{quote}"
 
 
 def _cut(address: str) -> str:
