@@ -19,7 +19,7 @@ from tests.integration.postgresql import PostgreSQL
 from tests.integration.receiver import Received, receiving
 from tests.integration.test_serve import RUN, serve
 
-N_EVENTS = 60  # of each of the four publishers
+N_EVENTS = 30  # of each of the four publishers
 
 
 def test_many_may_make_the_tables_at_once(postgresql: PostgreSQL) -> None:
