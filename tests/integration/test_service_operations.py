@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import update
 
 from tamis.client import AsyncClient, Client
-from tamis.errors import NotAllowed
+from tamis.errors import NotAllowed, StorageUnavailable
 from tamis.service import operations as operations_module
 from tamis.service.event_log import FileLog
 from tamis.service.live_index import LiveIndex
@@ -164,6 +164,35 @@ def test_the_client_knows_all_of_it(service: Service) -> None:
             assert await client.replay_deliveries() == 2
 
     asyncio.run(ask())
+
+
+def test_figures_are_not_known_while_the_database_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations_module, "_REST", 0)
+    database = Database(f"sqlite:///{tmp_path}/tamis.db")
+    database.migrate()
+    operations = Operations(
+        database, LiveIndex(database), RecentEvents(10), tmp_path / "pipeline.toml"
+    )
+    log = FileLog(tmp_path / "events")
+    operations._event_log = log
+    operations._sample(datetime.now(UTC))
+    assert operations.describe()["deliveries"]["waiting"] == 0
+
+    def fail(*_: object) -> None:
+        raise StorageUnavailable("away")
+
+    with monkeypatch.context() as away:
+        away.setattr(operations_module, "read_figures", fail)
+        operations._sample(datetime.now(UTC))
+        told = operations.describe()
+    assert told["deliveries"]["waiting"] is told["notifications"]["total"] is None
+    assert told["history"][-1]["deliveries_per_s"] is None
+    operations._sample(datetime.now(UTC))
+    assert operations.describe()["deliveries"]["waiting"] == 0
+    log.close()
+    database.close()
 
 
 class Pipeline:

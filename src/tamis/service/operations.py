@@ -27,7 +27,8 @@ __all__ = ["Operations"]
 N_POINTS = 300
 _EVERY_S = 2.0
 _STANDING_OUT_EVERY_S = 60.0
-_REST = 100  # so many times as long as something took it is not done again
+_REST = 100  # so many times as long as something took it is not done again,
+_LONGEST_REST_S = 300.0  # but no longer: it may have taken long only this once
 _RATE_SAMPLES = 6  # a rate is taken over so many
 _WARN_AFTER_S = 3_600.0
 
@@ -143,6 +144,7 @@ class Operations:
         try:
             self._figures_turn.take(lambda: self._read_figures(now))
         except StorageUnavailable as error:
+            self._figures = self._n_notifications = None
             log.warning("operations", problem=str(error))
         sample = Sample(now, read_status(self._pipeline), self._figures, self._n_notifications)
         self._samples.append(sample)
@@ -152,10 +154,8 @@ class Operations:
             self._standing_out_turn.take(self._find_standing_out)
 
     def _read_figures(self, now: datetime) -> None:
-        self._figures = self._n_notifications = None
-        self._figures, self._n_notifications = (
-            read_figures(self._database, now), self._inbox.last()
-        )  # fmt: skip
+        self._figures = read_figures(self._database, now)
+        self._n_notifications = self._inbox.last()
 
     def _count_files(self, sample: Sample) -> None:
         assert self._event_log is not None
@@ -203,7 +203,10 @@ class Operations:
 
 
 class _Turn:
-    """Something that is done now and then: not sooner than it may, and not if it takes long."""
+    """Something that is done now and then: not too soon, and the more rarely the longer it takes.
+
+    What failed is tried again the next time.
+    """
 
     def __init__(self, every_s: float = 0.0) -> None:
         self._every_s, self._next = every_s, 0.0
@@ -213,11 +216,10 @@ class _Turn:
         since = time.monotonic()
         if since < self._next:
             return
-        try:
-            do()
-        finally:
-            now = time.monotonic()
-            self._next = now + max(self._every_s, _REST * (now - since))
+        do()
+        now = time.monotonic()
+        rest = min(_REST * (now - since), _LONGEST_REST_S)
+        self._next = now + max(self._every_s, rest)
 
 
 def _fresh(sample: Sample) -> PipelineStatus | None:
