@@ -140,7 +140,7 @@ class Connections:
         self, origin: str
     ) -> tuple[httpcore.AsyncHTTPConnection | None, list[httpcore.AsyncHTTPConnection]]:
         """A connection to use again, if there is one, and those that were too old for it."""
-        expired = []
+        expired: list[httpcore.AsyncHTTPConnection] = []
         idle = self._idle_of.get(origin, [])
         while idle:
             connection = idle.pop()
