@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tamis.client import Client
+from tamis.service.settings import ServiceSettings
+from tests.integration.postgresql import PostgreSQL
 from tests.integration.service_server import Service, running_service, serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -79,3 +81,22 @@ def test_all_of_it_is_backed_up_and_restored(tmp_path: Path, run: Callable[[str]
     with serving(service.settings) as url, Client(url, service.admin) as client:
         assert client.get("s1").filter == "x = 1"
         assert client.preview("x = 1").n_matches == 1  # the event is in the log
+
+
+def test_a_database_of_postgresql_is_dumped_and_restored(
+    tmp_path: Path, postgresql: PostgreSQL
+) -> None:
+    old, new = postgresql.new_database(), postgresql.new_database()
+    with running_service(tmp_path / "old", old) as service:
+        service.wait_until_ready()
+        fill(service)
+        dump = [postgresql.program("pg_dump"), "--format=custom", f"--file={tmp_path}/tamis.dump"]
+        subprocess.run([*dump, f"--dbname={old}"], check=True)
+    restore = [postgresql.program("pg_restore"), "--clean", "--if-exists", f"--dbname={new}"]
+    subprocess.run([*restore, f"{tmp_path}/tamis.dump"], check=True)
+    with (
+        serving(ServiceSettings(tmp_path / "new", new)) as url,
+        Client(url, service.admin) as client,
+    ):
+        assert client.get("s1").filter == "x = 1"
+        assert client.create("x = 3", id="s2").version == 1
