@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tamis.client import Client
-from tamis.storage import Database
+from tamis.storage import Database, database
 from tamis.storage.keys import KeyStore
 from tests.integration.postgresql import PostgreSQL
 from tests.integration.receiver import Received, receiving
@@ -22,16 +23,25 @@ from tests.integration.test_serve import RUN, serve
 N_EVENTS = 30  # of each of the four publishers
 
 
-def test_many_may_make_the_tables_at_once(postgresql: PostgreSQL) -> None:
+def test_tables_are_made_by_one_at_a_time(postgresql: PostgreSQL) -> None:
+    """Who comes while another makes them waits, and then finds them."""
     url = postgresql.new_database()
     command = [*RUN, "keys", "list", "--database", url]
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    for one in running:
-        _, said = one.communicate(timeout=120)
-        assert one.returncode == 0, said
+    with psycopg.connect(url) as another, psycopg.connect(url, autocommit=True) as watching:
+        another.execute(f"SELECT pg_advisory_xact_lock({database._MIGRATING})")
+        running = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(3)
+        ]
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        until = time.monotonic() + 60
+        while watching.execute(waiting).fetchone() != (3,):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        another.rollback()
+        for one in running:
+            _, said = one.communicate(timeout=120)
+            assert one.returncode == 0, said
 
 
 @pytest.mark.spark
@@ -46,10 +56,10 @@ def test_two_services_lose_nothing_and_tell_nothing_twice(
                "--sender", str(tmp_path / "sender.toml"))  # fmt: skip
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    database = Database(url)
-    database.migrate()
-    _, key = KeyStore(database).create("root", ["admin"])
-    database.close()
+    made = Database(url)
+    made.migrate()
+    _, key = KeyStore(made).create("root", ["admin"])
+    made.close()
     with receiving() as receiver, ExitStack() as stack:
         first, one = stack.enter_context(serve(tmp_path / "one", *options))
         second, two = stack.enter_context(serve(tmp_path / "two", *options))
