@@ -59,12 +59,16 @@ class PostgreSQL:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
+    def program(self, name: str) -> str:
+        """The path of a program that comes with the server."""
+        return str(self._programs / name)
+
     def _control(self, *arguments: str) -> None:
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", *arguments)
 
     def _run(self, program: str, *arguments: str) -> None:
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-        command = [str(self._programs / program), *arguments]
+        command = [self.program(program), *arguments]
         subprocess.run(command, user=self._user, cwd="/", check=True, **quiet)
 
 

@@ -15,9 +15,10 @@ from standardwebhooks import Webhook
 
 from tamis.service.sending import Sender, targets_of
 from tamis.service.sending.webhook import WebhookTransport
-from tamis.storage import Database, SubscriptionStore
+from tamis.storage import Database, SubscriptionStore, delivery_log
 from tamis.storage.deliveries import Appetite, Leases, Result, take_back
-from tamis.storage.delivery_log import read_figures, replay, replay_dead
+from tamis.storage.delivery_log import list_deliveries, replay, replay_dead
+from tamis.storage.figures import Destination, read_figures
 from tamis.storage.outbox import fan_out
 from tamis.storage.retention import expire, remove_old
 from tamis.storage.tables import attempts, circuits, deliveries, moment, notifications, owners
@@ -384,7 +385,49 @@ def test_figures(database: Database, receiver: Receiver, clock: Clock) -> None:
     send_due(database, settings(per_destination=1, ahead=1, circuit_failures=2), clock)
     clock.move(seconds=25)
     figures = read_figures(database, clock())
-    assert figures.states == {"sent": 1, "waiting": 2}
-    assert figures.outcomes == {("webhook", "sent"): 1, ("webhook", "failed"): 2}
-    assert figures.resting_destinations == 1
+    assert (figures.sent, figures.failed, figures.waiting, figures.dead) == (1, 2, 2, 0)
+    assert figures.attempts == {("webhook", "sent"): 1, ("webhook", "failed"): 2}
+    assert figures.destinations == [Destination(receiver.url, True, 2)]
     assert 0 < figures.oldest_waiting_s <= 25
+    receiver.answer = lambda request: Answer(410)
+    for _ in range(2):  # it is tried with one delivery first
+        clock.move(hours=1)
+        send_due(database, settings(), clock)
+    figures = read_figures(database, clock())
+    assert (figures.waiting, figures.dead, figures.oldest_waiting_s) == (0, 2, 0)
+
+
+def test_dead_deliveries_are_listed_page_by_page(
+    database: Database, receiver: Receiver, clock: Clock
+) -> None:
+    subscribe(database, "s1", {"webhook": receiver.url})
+    ids = notify(database, "s1", 5)
+    receiver.answer = lambda request: Answer(410)
+    send_due(database, settings(), clock)
+    listed = list_deliveries(database, "dead")
+    assert sorted(one.notification_id for one in listed) == sorted(ids)
+    assert {(one.subscription_id, one.transport, one.attempts) for one in listed} == {
+        ("s1", "webhook", 1)
+    }
+    assert {one.last_error for one in listed} == {"answered 410 Gone: it wants no more"}
+    pages, before = [], None
+    while page := list_deliveries(database, "dead", before=before, most=2):
+        pages += page
+        before = (page[-1].last_time, page[-1].number)
+    assert pages == listed
+    assert list_deliveries(database, "sent") == []
+    again = partial(replay_dead, database, now=clock(), max_age=settings().max_age)
+    assert again(ids=[ids[0], "none"]) == 1
+    assert again(ids=[]) == 0
+    assert (len(list_deliveries(database, "dead")), again()) == (4, 4)
+
+
+def test_many_dead_deliveries_are_replayed_bit_by_bit(
+    database: Database, receiver: Receiver, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_log, "_AT_ONCE", 2)
+    subscribe(database, "s1", {"webhook": receiver.url})
+    notify(database, "s1", 5)
+    receiver.answer = lambda request: Answer(410)
+    send_due(database, settings(), clock)
+    assert replay_dead(database, now=clock(), max_age=settings().max_age) == 5

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpcore
 import pytest
 
 from tamis.service.sending import SenderSettings
@@ -100,6 +101,25 @@ def test_the_connection_goes_to_the_address_that_was_checked(receiver: Receiver)
     asked.clear()
     assert post(url, names=rebind, times=2).kind is Kind.HOPELESS
     assert asked == ["hooks.example"] * 2
+
+
+def test_a_connection_that_is_too_old_to_be_used_again_is_closed(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[httpcore.AsyncHTTPConnection] = []
+    close = httpcore.AsyncHTTPConnection.aclose
+
+    async def note(connection: httpcore.AsyncHTTPConnection) -> None:
+        closed.append(connection)
+        await close(connection)
+
+    monkeypatch.setattr(httpcore.AsyncHTTPConnection, "aclose", note)
+    assert post(receiver.url, times=3).kind is Kind.SENT
+    assert len(closed) == 1  # one connection, at the end
+    closed.clear()
+    monkeypatch.setattr(httpcore.AsyncHTTPConnection, "has_expired", lambda connection: True)
+    assert post(receiver.url, times=3).kind is Kind.SENT
+    assert len(set(map(id, closed))) == 3
 
 
 def test_of_several_addresses_only_public_ones_are_tried(receiver: Receiver) -> None:

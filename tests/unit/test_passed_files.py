@@ -24,7 +24,10 @@ class Checkpoint:
 
     def found(self, offset: int, *names: str) -> str:
         """What the source writes when it has found files."""
-        entries = [{"path": f"file:///x/batch=1/{name}", "batchId": offset} for name in names]
+        entries = [
+            {"path": f"file:///x/batch=1/{name}", "timestamp": 1_000 + offset, "batchId": offset}
+            for name in names
+        ]
         lines = [json.dumps(entry) for entry in entries]
         self.write(f"sources/1/{offset}", *lines)
         return "\n".join(lines)
@@ -44,17 +47,26 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 
 def test_the_last_batch_may_be_looked_at_again(checkpoint: Checkpoint) -> None:
     passed = PassedFiles(checkpoint.folder)
-    assert passed.more() == set()
+    assert passed.more() == {}
     checkpoint.batch(None)
     checkpoint.found(0, "a", "b")
     checkpoint.batch(0)
-    assert passed.more() == set()
+    assert passed.more() == {}
     checkpoint.found(1, "c")
     checkpoint.batch(1)
-    assert passed.more() == {"a", "b"}
-    assert passed.more() == set()
+    assert passed.more() == {"a": 1_000, "b": 1_000}
+    assert passed.more() == {}
     (checkpoint.folder / "commits" / "2").unlink()  # not committed: the next may be repeated, too
-    assert PassedFiles(checkpoint.folder).more() == set()
+    assert PassedFiles(checkpoint.folder).more() == {}
+
+
+def test_what_was_read_is_more_than_what_was_passed(checkpoint: Checkpoint) -> None:
+    read = PassedFiles(checkpoint.folder, n_left=0)
+    assert read.more() == {}
+    checkpoint.found(0, "a")
+    checkpoint.batch(0)
+    assert read.more() == {"a": 1_000}
+    assert PassedFiles(checkpoint.folder).more() == {}
 
 
 def test_logs_are_compacted(checkpoint: Checkpoint) -> None:
@@ -63,16 +75,17 @@ def test_logs_are_compacted(checkpoint: Checkpoint) -> None:
     for offset in range(3):
         lines.append(checkpoint.found(offset, f"f{offset}", f"g{offset}"))
         checkpoint.batch(offset)
-    assert early.more() == {"f0", "g0", "f1", "g1"}
+    assert early.more().keys() == {"f0", "g0", "f1", "g1"}
     checkpoint.write("sources/1/2.compact", *lines)
     (checkpoint.folder / "sources" / "1" / "2").unlink()
     checkpoint.found(3, "f3")
     checkpoint.batch(3)
     checkpoint.batch(3)  # a micro-batch without files
-    assert early.more() == {"f2", "g2", "f3"}
+    assert early.more() == {"f2": 1_002, "g2": 1_002, "f3": 1_003}
     for offset in range(2):
         (checkpoint.folder / "sources" / "1" / str(offset)).unlink()
-    assert PassedFiles(checkpoint.folder).more() == {"f0", "g0", "f1", "g1", "f2", "g2", "f3"}
+    everything = PassedFiles(checkpoint.folder).more()
+    assert everything.keys() == {"f0", "g0", "f1", "g1", "f2", "g2", "f3"}
 
 
 def test_another_format_is_refused(checkpoint: Checkpoint) -> None:

@@ -70,6 +70,11 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
         ('"250 ms"', '"0 s"', "matching.interval: expected a length of time"),
         ('path = "in"', "", "events: source 'files' needs 'path'"),
         ('path = "in"', 'source = "kafka"', "events: source 'kafka' needs 'servers'"),
+        (
+            'path = "in"',
+            'source = "kafka"\nservers = "a"\ntopic = "t"\nkeep = "7 d"',
+            "events: 'keep' is for files",
+        ),
         ('outbox = "outbox"', "", "notifications.outbox: is missing"),
         (
             "[notifications]",

@@ -8,7 +8,7 @@ import json
 import os
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,7 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_seen(
     assert [line["@id"] for line in visible(tmp_path)] == ["e1", "e3"]
 
 
-def test_the_recent_events_and_the_old_files(tmp_path: Path) -> None:
+def test_the_recent_events(tmp_path: Path) -> None:
     log = FileLog(tmp_path, visible_every_s=0.0)
     for number in range(6):
         log.append([event(number)]).result(10)
@@ -120,11 +120,6 @@ def test_the_recent_events_and_the_old_files(tmp_path: Path) -> None:
     again = FileLog(tmp_path)
     assert [one.id for one in again.recent(4)] == ["e2", "e3", "e4", "e5"]
     assert len(again.recent(100)) == 6
-    assert again.forget_old(timedelta(days=1)) == 0
-    for path in tmp_path.glob("*.jsonl"):
-        os.utime(path, (1, 1))
-    assert again.forget_old(timedelta(days=1)) >= 2
-    assert visible(tmp_path) == []
     again.close()
 
 

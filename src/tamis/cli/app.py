@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.service import add_service_commands
-from tamis.cli.terminal import exit_codes, require_extra, run_app
+from tamis.cli.terminal import BadInput, exit_codes, require_extra, run_app
 
 app = typer.Typer(
     name="tamis",
@@ -235,6 +235,15 @@ def demo(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Another seed makes other searches and ads.")
     ] = 2016,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", metavar="", help="Then serve the same searches, with more ads, until Ctrl-C."
+        ),
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Where --keep serves them on this machine.")
+    ] = 8080,
     city: Annotated[bool, typer.Option("--city", metavar="", help="Show a city instead.")] = False,
     picture: Annotated[
         Path, typer.Option("--map", metavar="FILE", help="Where the map of the city goes.")
@@ -253,10 +262,16 @@ def demo(
 
     [cyan]tamis demo --subscriptions 20000 --seconds 10[/cyan]
 
+    [cyan]tamis demo --keep[/cyan]
+
     [cyan]tamis demo --city --map city.png[/cyan]
     """
     with exit_codes():
         require_extra("spark", "pyspark", "pydantic", "prometheus_client")
+        if keep:
+            require_extra("service", "fastapi", "uvicorn", "sqlalchemy", "structlog", "httpx")
+        if city and keep:
+            raise BadInput("--keep is for the market; leave out --city")
         if city:
             require_extra("bench", "matplotlib")
             from tamis.cli.city_demo import run_city
@@ -265,7 +280,7 @@ def demo(
             return
         from tamis.cli.demo import run_demo
 
-        run_demo(n_searches or 100_000, seconds or 15, seed, json)
+        run_demo(n_searches or 100_000, seconds or 15, seed, json, port if keep else None)
 
 
 @app.command("show")

@@ -39,8 +39,13 @@ _POST_EVERY_S = 0.5
 _LONGEST_S = 28.0
 
 
-def run_demo(n_searches: int, seconds: float, seed: int, as_json: bool) -> None:
-    """Show both parts on stdout; progress on stderr if that is a terminal."""
+def run_demo(
+    n_searches: int, seconds: float, seed: int, as_json: bool, keep_on: int | None = None
+) -> None:
+    """Show both parts on stdout; progress on stderr if that is a terminal.
+
+    With ``keep_on`` a service goes on with the same searches on that port until it is stopped.
+    """
     announce_first_use()
     told, why = _paper()
     console = Console(quiet=as_json, highlight=False)
@@ -50,13 +55,17 @@ def run_demo(n_searches: int, seconds: float, seed: int, as_json: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder:
         market = Market(Path(folder), n_searches, seed)
         outcome = _run_market(market, seconds, stages)
-    if as_json:
-        paper = {"told": told, "explanation": why.to_json()}
-        found = {"subscriptions": n_searches, "events": len(market.ads), **outcome.to_json()}
-        made = {"paper": paper, "market": {**found, "stages": stages.seconds}}
-        print(json.dumps(made, ensure_ascii=False))
-    else:
-        _print_market(console, market, outcome, stages.seconds)
+        if as_json:
+            paper = {"told": told, "explanation": why.to_json()}
+            found = {"subscriptions": n_searches, "events": len(market.ads), **outcome.to_json()}
+            made = {"paper": paper, "market": {**found, "stages": stages.seconds}}
+            print(json.dumps(made, ensure_ascii=False))
+        else:
+            _print_market(console, market, outcome, stages.seconds)
+        if keep_on is not None:
+            from tamis.cli.keeping import keep_market
+
+            keep_market(market, keep_on, Console(highlight=False))
 
 
 # -- the example of the paper

@@ -43,12 +43,26 @@ class RunJob:
         with self._stopping_cleanly(pipeline):
             if self.once:
                 pipeline.run_once()
-            else:
+                pipeline.tidy()
+            elif self._wait_for_state(pipeline):
                 self._serve_metrics(pipeline)
                 pipeline.start()
                 self._watch(pipeline)
             status = pipeline.status()
         self._print_summary(status, time.monotonic() - since)
+
+    def _wait_for_state(self, pipeline: Pipeline) -> bool:
+        """Wait while another pipeline has the state, to go on when it ends; False if stopped."""
+        if pipeline.claim():
+            return True
+        stderr_console().print(
+            f"another pipeline runs with the state {pipeline.settings.state}; waiting for its end",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
+        while not self._stopped.wait(_EVERY_S):
+            if pipeline.claim():
+                return True
+        return False
 
     def _serve_metrics(self, pipeline: Pipeline) -> None:
         port = pipeline.settings.metrics_port
@@ -84,11 +98,13 @@ class RunJob:
                 status, now = pipeline.status(), time.monotonic()
                 live.update(_line(status, last, now - since), refresh=True)
                 last, since = status, now
+                pipeline.tidy()
 
     def _watch_quietly(self, pipeline: Pipeline) -> None:
         """A JSON object now and then, for whoever reads the log."""
         told_at = time.monotonic()
         while not self._stopped.wait(_EVERY_S) and pipeline.is_running():
+            pipeline.tidy()
             if time.monotonic() - told_at >= _LINE_EVERY_S:
                 told_at = time.monotonic()
                 print(json.dumps(pipeline.status().to_json()), file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tamis.service.sending import SenderSettings, make_sender, read_sender_settings
 from tamis.storage import Database
-from tamis.storage.delivery_log import read_figures
+from tamis.storage.figures import read_figures
 
 _PASSWORD = "TAMIS_MAIL_PASSWORD"
 
@@ -44,10 +44,11 @@ class SendJob:
         try:
             database.migrate()
             asyncio.run(self._send(database, settings))
-            states = read_figures(database, datetime.now(UTC)).states
+            figures = read_figures(database, datetime.now(UTC))
         finally:
             database.close()
-        print(json.dumps({name: states.get(name, 0) for name in ("sent", "waiting", "dead")}))
+        told = {"sent": figures.sent, "waiting": figures.waiting, "dead": figures.dead}
+        print(json.dumps(told))
 
     async def _send(self, database: Database, settings: SenderSettings) -> None:
         sender = make_sender(database, settings)

@@ -41,7 +41,7 @@ class ServeJob:
         set_up_logs()
         settings = ServiceSettings(
             self.data, self.database, _kafka(self.kafka), sends=self.has_sender,
-            sender=sender_settings(self.sender),
+            sender=sender_settings(self.sender), pipeline=self.pipeline,
         )  # fmt: skip
         self.data.mkdir(parents=True, exist_ok=True)
         _print_first_key(settings)

@@ -16,9 +16,11 @@ from tamis.client.results import (
     Explained,
     ImportResult,
     KeyInfo,
+    ListedDelivery,
     Matched,
     NewKey,
     Notification,
+    OperationsState,
     Previewed,
     Published,
     SavedSubscription,
@@ -167,6 +169,26 @@ class AsyncClient:
             async for line in response.aiter_lines():
                 for one in reader.read(line):
                     yield one
+
+    # -- for operators
+
+    async def operations(self) -> OperationsState:
+        """How the whole of it stands: rates, lag, deliveries, a history."""
+        return await self._do(calls.operations())
+
+    async def deliveries(
+        self, state: str = "dead", *, page_size: int = 100
+    ) -> AsyncIterator[ListedDelivery]:
+        """All deliveries in a state, page by page, the last changed first."""
+        cursor: str | None = ""
+        while cursor is not None:
+            items, cursor = await self._do(calls.deliveries(state, cursor, page_size))
+            for one in items:
+                yield one
+
+    async def replay_deliveries(self, ids: Iterable[str] | None = None) -> int:
+        """Try the dead deliveries of notifications again, or all; returns how many."""
+        return await self._do(calls.replay_deliveries(ids))
 
     # -- keys
 

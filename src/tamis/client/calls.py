@@ -14,12 +14,15 @@ from tamis.client.results import (
     Explained,
     ImportResult,
     KeyInfo,
+    ListedDelivery,
     Matched,
     NewKey,
     Notification,
+    OperationsState,
     Previewed,
     Published,
     SavedSubscription,
+    operations_of,
     result_of,
 )
 from tamis.errors import InvalidSubscription
@@ -145,6 +148,32 @@ def replay(id: str) -> Call[int]:
     """Send a notification again."""
     path = _address("notifications", id) + "/replay"
     return Call("POST", path, lambda response: int(response.json()["n_deliveries"]))
+
+
+def operations() -> Call[OperationsState]:
+    """Ask how the whole of it stands."""
+    return Call("GET", "/v1/operations", lambda response: operations_of(response.json()))
+
+
+def deliveries(
+    state: str, cursor: str, limit: int
+) -> Call[tuple[list[ListedDelivery], str | None]]:
+    """One page of deliveries, and the cursor of the next."""
+
+    def read(response: httpx.Response) -> tuple[list[ListedDelivery], str | None]:
+        held = response.json()
+        return [result_of(ListedDelivery, one) for one in held["items"]], held["next"]
+
+    params = {"state": state, "cursor": cursor, "limit": limit}
+    return Call("GET", "/v1/deliveries", read, params=params)
+
+
+def replay_deliveries(ids: Iterable[str] | None) -> Call[int]:
+    """Try dead deliveries again."""
+    body = {"all": True} if ids is None else {"ids": list(ids)}
+    return Call(
+        "POST", "/v1/deliveries/replay", lambda response: int(response.json()["replayed"]), body
+    )
 
 
 def create_key(

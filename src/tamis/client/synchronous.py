@@ -16,9 +16,11 @@ from tamis.client.results import (
     Explained,
     ImportResult,
     KeyInfo,
+    ListedDelivery,
     Matched,
     NewKey,
     Notification,
+    OperationsState,
     Previewed,
     Published,
     SavedSubscription,
@@ -168,6 +170,23 @@ class Client:
         ) as response:
             for line in response.iter_lines():
                 yield from reader.read(line)
+
+    # -- for operators
+
+    def operations(self) -> OperationsState:
+        """How the whole of it stands: rates, lag, deliveries, a history."""
+        return self._do(calls.operations())
+
+    def deliveries(self, state: str = "dead", *, page_size: int = 100) -> Iterator[ListedDelivery]:
+        """All deliveries in a state, page by page, the last changed first."""
+        cursor: str | None = ""
+        while cursor is not None:
+            items, cursor = self._do(calls.deliveries(state, cursor, page_size))
+            yield from items
+
+    def replay_deliveries(self, ids: Iterable[str] | None = None) -> int:
+        """Try the dead deliveries of notifications again, or all; returns how many."""
+        return self._do(calls.replay_deliveries(ids))
 
     # -- keys
 

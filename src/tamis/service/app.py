@@ -20,6 +20,7 @@ from tamis.service.routes import (
     keys,
     matching,
     notifications,
+    operations,
     subscriptions,
     system,
     transfer,
@@ -59,7 +60,9 @@ def make_app(settings: ServiceSettings) -> FastAPI:
     )  # fmt: skip
     app.state.parts = parts
     # The fixed addresses before those with an id in them.
-    for module in (transfer, subscriptions, events, matching, notifications, keys, system):
+    for module in (
+        transfer, subscriptions, events, matching, notifications, operations, keys, system,
+    ):  # fmt: skip
         app.include_router(module.router)
     app.include_router(unsubscribe_router(parts.database), include_in_schema=False)
     app.include_router(page_router)

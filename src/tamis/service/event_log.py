@@ -3,7 +3,8 @@
 A file is written under a hidden name. Its lines are durable, and acknowledged, when it has been
 synced; all that wait are synced together. Ten times a second at most it gets the name under which
 the pipeline sees it, so that a busy log is some thousand files an hour and not one a request. What
-a crash leaves under a hidden name gets its visible one at the next start.
+a crash leaves under a hidden name gets its visible one at the next start. Who removes files is the
+pipeline, which knows what it has read.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from tamis.errors import StorageUnavailable
 from tamis.model import Event
 from tamis.service.logs import log
-from tamis.service.published import event_of_line, line_of, new_id
+from tamis.service.published import event_of_line, line_of, new_id, time_of_id
 
 __all__ = ["EventLog", "FileLog"]
 
@@ -39,8 +39,8 @@ class EventLog(Protocol):
     def recent(self, n: int) -> list[Event]:
         """The last events, the oldest first; fewer where it cannot tell."""
 
-    def forget_old(self, age: timedelta) -> int:
-        """Remove what is older; returns how many files."""
+    def file_times(self) -> list[float] | None:
+        """When each file there is was begun, in seconds since 1970; None if it has no files."""
 
     def close(self) -> None:
         """Write what waits, and end."""
@@ -84,17 +84,15 @@ class FileLog:
             found += reversed(list(_events_in(path)))
         return found[:n][::-1]
 
-    def forget_old(self, age: timedelta) -> int:
-        """Remove the files that were written longer ago."""
-        before = time.time() - age.total_seconds()
-        old = [
-            path
-            for path in self.folder.glob("*.jsonl")
-            if not path.name.startswith(".") and path.stat().st_mtime < before
-        ]
-        for path in old:
-            path.unlink()
-        return len(old)
+    def file_times(self) -> list[float]:
+        """When each file that can be seen was begun, by its name where that tells it."""
+        found = []
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".jsonl") and not entry.name.startswith("."):
+                    at = time_of_id(entry.name.removesuffix(".jsonl"))
+                    found.append(_modified(entry) if at is None else at)
+        return [at for at in found if at is not None]
 
     def close(self) -> None:
         """Write what waits, show it, and end."""
@@ -214,6 +212,13 @@ class FileLog:
             else:
                 path.rename(self.folder / path.name.removeprefix(_HIDDEN))
         self._sync_folder()
+
+
+def _modified(entry: os.DirEntry[str]) -> float | None:
+    try:
+        return entry.stat().st_mtime
+    except FileNotFoundError:  # removed meanwhile
+        return None
 
 
 def _events_in(path: Path) -> Iterator[Event]:

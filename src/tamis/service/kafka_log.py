@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from datetime import timedelta
 from typing import Any
 
 from tamis.errors import MissingExtra, StorageUnavailable
@@ -69,9 +68,8 @@ class KafkaLog:
         """None: a topic is read from its beginning only."""
         return []
 
-    def forget_old(self, age: timedelta) -> int:
-        """Nothing: the topic has a retention of its own."""
-        return 0
+    def file_times(self) -> None:
+        """None: there are no files."""
 
     def close(self) -> None:
         """Wait for what is on its way."""

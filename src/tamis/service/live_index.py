@@ -52,6 +52,11 @@ class LiveIndex:
         """The last change that is in the index; -1 before it is loaded."""
         return self._sequence
 
+    @property
+    def index(self) -> Index:
+        """The index itself, for those who only read it."""
+        return self._index
+
     def __len__(self) -> int:
         return len(self._index)
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tamis.service.operations import Operations
 
 __all__ = ["Metrics"]
 
@@ -44,3 +50,45 @@ class Metrics:
         self.recent = Gauge(
             "tamis_recent_events", "Events a filter is tried on.", registry=self.registry
         )
+
+    def watch(self, operations: Operations) -> None:
+        """Also tell what operations know."""
+        self.registry.register(OperationsCollector(operations))
+
+
+class OperationsCollector(Collector):
+    """Deliveries and files of events as they were sampled last; what is not known is left out."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+
+    def collect(self) -> Iterator[Metric]:
+        """Deliveries, attempts by transport and outcome, and files of events."""
+        figures, files = self._operations.figures, self._operations.files
+        if figures is not None:
+            for name, meaning, value in (
+                ("waiting", "Deliveries that are not over.", figures.waiting),
+                ("dead", "Deliveries that were given up, and are kept.", figures.dead),
+                ("oldest_waiting_seconds", "How long the longest overdue delivery is overdue.",
+                 figures.oldest_waiting_s),
+                ("resting_destinations", "Destinations that rest, of the 20 worst.",
+                 sum(one.is_open for one in figures.destinations)),
+            ):  # fmt: skip
+                yield GaugeMetricFamily(f"tamis_deliveries_{name}", meaning, value)
+            attempts = CounterMetricFamily(
+                "tamis_delivery_attempts", "Attempts of all senders.",
+                labels=["transport", "outcome"],
+            )  # fmt: skip
+            for (transport, outcome), count in sorted(figures.attempts.items()):
+                attempts.add_metric([transport, outcome], count)
+            yield attempts
+        if files is not None:
+            yield GaugeMetricFamily("tamis_event_files", "Files of events.", files.total)
+        if files is not None and files.unread is not None:
+            unread, oldest = files.unread, files.oldest_unread_s
+            yield GaugeMetricFamily(
+                "tamis_event_files_unread", "Files the pipeline has not read.", unread
+            )
+            yield GaugeMetricFamily(
+                "tamis_event_files_oldest_unread_seconds", "How long the oldest waits.", oldest
+            )

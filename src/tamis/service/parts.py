@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -14,11 +15,12 @@ from tamis.service.limits import TokenBuckets
 from tamis.service.live_index import LiveIndex
 from tamis.service.logs import log
 from tamis.service.metrics import Metrics
+from tamis.service.operations import Operations
 from tamis.service.recent import RecentEvents
 from tamis.service.sending import RunningSender, check_transports, start_sender, targets_of
 from tamis.service.settings import ServiceSettings
 from tamis.storage import Database, SubscriptionStore
-from tamis.storage.delivery_log import replay
+from tamis.storage.delivery_log import replay, replay_dead
 from tamis.storage.idempotency import forget_old
 from tamis.storage.inbox import Inbox
 from tamis.storage.keys import KeyStore
@@ -44,6 +46,8 @@ class Parts:
         self.index = LiveIndex(self.database)
         self.feed = Feed(self.database)
         self.recent = RecentEvents(settings.n_recent_events)
+        self.operations = Operations(self.database, self.index, self.recent, settings.pipeline_file)
+        self.metrics.watch(self.operations)
         self.event_log: EventLog
         self.check_transports = partial(check_transports, settings=settings.sender)
         self._sender: RunningSender | None = None
@@ -58,6 +62,7 @@ class Parts:
         self.index.start()
         self.feed.start()
         self._tidier.start()
+        self.operations.start(self.event_log)
         if self.settings.sends:
             self._sender = start_sender(self.database, self.settings.sender)
 
@@ -70,12 +75,18 @@ class Parts:
             now=datetime.now(UTC), max_age=sender.max_age,
         )  # fmt: skip
 
+    def replay_dead(self, ids: Sequence[str] | None) -> int:
+        """Try dead deliveries again, of notifications or all; returns how many."""
+        max_age = self.settings.sender.max_age
+        return replay_dead(self.database, now=datetime.now(UTC), max_age=max_age, ids=ids)
+
     def close(self) -> None:
         """End everything; what was acknowledged is written."""
         self._stopped.set()
         if self._sender is not None:
             self._sender.stop()
         self._tidier.join()
+        self.operations.close()
         self.feed.close()
         self.index.close()
         self.event_log.close()
@@ -98,6 +109,5 @@ class Parts:
             try:
                 self.key_ring.write_uses()
                 forget_old(self.database)
-                self.event_log.forget_old(self.settings.keep_events)
-            except (StorageUnavailable, OSError) as error:
+            except StorageUnavailable as error:
                 log.warning("tidying", problem=str(error))

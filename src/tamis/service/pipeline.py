@@ -36,6 +36,7 @@ def pipeline_text(settings: ServiceSettings) -> str:
 source = "files"
 path = {json.dumps(str(settings.events))}
 format = "jsonl"
+keep = "7 d"
 [events.columns]
 id = "{ID}"
 time = "{TIME}"
@@ -64,11 +65,11 @@ outbox = {url}
 
 
 def write_pipeline(settings: ServiceSettings) -> Path:
-    """Write the settings file into the data folder, if there is none; it may be changed then.
+    """Write the settings file, if there is none; it may be changed then.
 
     Only its owner may read it, as the address of the database may have a password in it.
     """
-    path = settings.data.absolute() / "pipeline.toml"
+    path = settings.pipeline_file
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

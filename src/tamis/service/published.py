@@ -34,6 +34,20 @@ def new_id() -> str:
     return "".join(_DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
 
 
+def time_of_id(id: str) -> float | None:
+    """When an id was made, in seconds since 1970; None if it is none of ours.
+
+    >>> abs(time_of_id(new_id()) - time.time()) < 10, time_of_id("my-events")
+    (True, None)
+    """
+    if len(id) != 26 or any(letter not in _DIGITS for letter in id):
+        return None
+    number = 0
+    for letter in id[:10]:
+        number = number << 5 | _DIGITS.index(letter)
+    return number / 1_000
+
+
 def event_of(raw: bytes | dict[str, Any], make_id: Callable[[], str] = new_id) -> Event:
     """An event from its JSON, with an id, a time and a payload if it had none.
 

@@ -47,9 +47,13 @@ class RecentEvents:
         with self._lock:
             self._events.extend(events)
 
+    def newest(self, n: int) -> list[Event]:
+        """The last ``n`` events, the newest first."""
+        with self._lock:
+            return list(islice(reversed(self._events), n))
+
     def preview(self, filter: Filter, n_events: int, n_examples: int) -> Preview:
         """Try a filter on the last ``n_events``."""
-        with self._lock:
-            chosen = list(islice(reversed(self._events), n_events))
+        chosen = self.newest(n_events)
         accepted = [event for event in chosen if accepts(filter, event.attributes)]
         return Preview(len(chosen), len(accepted), accepted[:n_examples])

@@ -383,7 +383,8 @@ class Readiness(BaseModel):
         json_schema_extra={
             "examples": [
                 {"ready": True, "database": True, "subscriptions_loaded": True,
-                 "n_subscriptions": 2, "sequence": 17}
+                 "n_subscriptions": 2, "sequence": 17, "unread_event_files": 3,
+                 "oldest_unread_s": 0.8}
             ]
         }
     )  # fmt: skip
@@ -392,3 +393,5 @@ class Readiness(BaseModel):
     subscriptions_loaded: bool
     n_subscriptions: int
     sequence: int = Field(description="The last change that is in the index; -1 before it is.")
+    unread_event_files: int | None = Field(description="By the pipeline; null if not known.")
+    oldest_unread_s: float | None = Field(description="How long the oldest of them waits.")

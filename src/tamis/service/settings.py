@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 from tamis.service.limits import Limits
@@ -27,7 +26,8 @@ class ServiceSettings:
 
     ``data`` is the folder of the event log, and of the database if ``database`` names no other.
     Where ``sends`` a sender runs beside the API, by the settings ``sender``; these also say
-    where subscriptions may have their notifications sent.
+    where subscriptions may have their notifications sent. ``pipeline`` is the settings file of the
+    pipeline, if it is not the one in ``data``.
 
     >>> ServiceSettings(Path("/var/lib/tamis")).database_url
     'sqlite:////var/lib/tamis/tamis.db'
@@ -39,13 +39,18 @@ class ServiceSettings:
     limits: Limits = field(default_factory=Limits)
     sends: bool = False
     sender: SenderSettings = field(default_factory=SenderSettings)
-    keep_events: timedelta = timedelta(days=7)
+    pipeline: Path | None = None
     n_recent_events: int = 10_000
 
     @property
     def database_url(self) -> str:
         """The address of the database."""
         return self.database or f"sqlite:///{self.data.absolute()}/tamis.db"
+
+    @property
+    def pipeline_file(self) -> Path:
+        """The settings file of the pipeline."""
+        return self.pipeline or self.data.absolute() / "pipeline.toml"
 
     @property
     def events(self) -> Path:

@@ -36,7 +36,7 @@ class LogCleaner:
             return
         try:
             for reader, passed in zip(self._readers, self._passed, strict=True):
-                passed |= reader.more()
+                passed.update(reader.more())
             self._log.clean(self._is_passed, before, self._keep)
             self._forget()
         except (OSError, ValueError, PipelineError) as error:

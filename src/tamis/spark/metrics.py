@@ -22,6 +22,7 @@ _GAUGES = {
     "match_seconds": "What the last micro-batch of matching took.",
     "notify_seconds": "What the last micro-batch of notifying took.",
     "waiting_files": "Files of events that wait for the next micro-batch.",
+    "read_until": "When the newest file of events was written that was read, since 1970.",
 }
 
 

@@ -4,7 +4,7 @@ Spark writes down, in the checkpoint of a query that reads files,
 
     offsets/<batch>           a line for each source: {"logOffset": n}, how far the batch goes
     commits/<batch>           there when the batch is done
-    sources/<source>/<n>      a line for each file that was found then: {"path", "batchId": n}
+    sources/<source>/<n>      a line for each file found then: {"path", "timestamp", "batchId": n}
     sources/<source>/<n>.compact    the same of all before, too
 """
 
@@ -21,27 +21,33 @@ __all__ = ["PassedFiles"]
 
 
 class PassedFiles:
-    """The files that the query with a checkpoint has passed; found bit by bit."""
+    """The files that the query with a checkpoint has passed; found bit by bit.
 
-    def __init__(self, checkpoint: Path) -> None:
-        self._checkpoint = checkpoint
+    On a start Spark looks again at the last batch it has committed, so that one is left out; with
+    ``n_left=0`` it is not, and what is found was read, but is not to be removed.
+    """
+
+    def __init__(self, checkpoint: Path, n_left: int = 1) -> None:
+        self._checkpoint, self._n_left = checkpoint, n_left
         self._seen: dict[int, int] = {}
 
-    def more(self) -> set[str]:
-        """The names of the files it has passed since this was asked last."""
-        # On a start Spark looks again at the last batch it has committed, so that one is left.
-        done = max(_numbers(self._checkpoint / "commits"), default=0) - 1
+    def more(self) -> dict[str, int]:
+        """The files it has passed since this was asked last.
+
+        Their names as in a URL, and when they were written, in milliseconds since 1970.
+        """
+        done = max(_numbers(self._checkpoint / "commits"), default=-1) - self._n_left
         file = self._checkpoint / "offsets" / str(done)
         if done < 0 or not file.exists():
-            return set()
-        names: set[str] = set()
+            return {}
+        found: dict[str, int] = {}
         for source, offset in _offsets(file):
             entries = _entries(
                 self._checkpoint / "sources" / str(source), self._seen.get(source, -1), offset
             )
-            names.update(path.rpartition("/")[2] for path in entries)
+            found.update((path.rpartition("/")[2], written) for path, written in entries)
             self._seen[source] = offset
-        return names
+        return found
 
 
 def _offsets(file: Path) -> Iterator[tuple[int, int]]:
@@ -54,19 +60,19 @@ def _offsets(file: Path) -> Iterator[tuple[int, int]]:
             yield source, int(held["logOffset"])
 
 
-def _entries(folder: Path, after: int, until: int) -> Iterator[str]:
-    """The paths that a source found after one offset and up to another."""
+def _entries(folder: Path, after: int, until: int) -> Iterator[tuple[str, int]]:
+    """The files that a source found after one offset and up to another: path, time."""
     whole = [n for n in _numbers(folder, ".compact") if after < n <= until]
     if whole:
         newest = max(whole)
         for held in _backwards(folder / f"{newest}.compact"):
             if held["batchId"] <= after:
                 break
-            yield held["path"]
+            yield held["path"], held["timestamp"]
         after = newest
     for number in range(after + 1, until + 1):
         for held in _backwards(folder / str(number)):
-            yield held["path"]
+            yield held["path"], held["timestamp"]
 
 
 def _backwards(file: Path) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from dataclasses import asdict, dataclass
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.errors import PipelineError
+from tamis.spark.event_files import EventFiles
 from tamis.spark.runtime import is_submitted, session
 from tamis.spark.settings import PipelineSettings
+from tamis.spark.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,12 +27,16 @@ if TYPE_CHECKING:
     from tamis.spark.streaming import MatchStream
 
 
+_logger = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """What a pipeline has done since it was started, and how it stands.
 
     ``match_seconds`` and ``notify_seconds`` are what the last micro-batch took;
-    ``waiting_files`` how many files of events wait for the next.
+    ``waiting_files`` how many files of events wait for the next; ``read_until`` when the newest
+    file was written that was read, in seconds since 1970 (0 where it is not known).
     """
 
     index_version: int = 0
@@ -40,6 +47,7 @@ class Status:
     match_seconds: float = 0.0
     notify_seconds: float = 0.0
     waiting_files: int = 0
+    read_until: float = 0.0
 
     def to_json(self) -> dict[str, float]:
         """The status as a JSON object."""
@@ -64,11 +72,14 @@ class Pipeline:
         pipeline = Pipeline(read_settings(Path("pipeline.toml")))
         pipeline.start()
         while pipeline.is_running():
+            pipeline.tidy()
             time.sleep(1)
     """
 
     def __init__(self, settings: PipelineSettings) -> None:
         self.settings = settings
+        self._state = StateFolder(settings.state)
+        self._files = _event_files(settings)
         self._spark: SparkSession | None = None
         self._matching: MatchStream | None = None
         self._notifying: NotifyStream | None = None
@@ -92,6 +103,10 @@ class Pipeline:
             _check_initial(initial)
         if not os.access(settings.state, os.W_OK):
             raise PipelineError(f"state: {settings.state} cannot be written to")
+
+    def claim(self) -> bool:
+        """Have the folder ``state`` for this pipeline alone; False while another runs with it."""
+        return self._state.claim()
 
     def connect(self) -> None:
         """Start Spark, which `start` and `run_once` do too if it was not done before."""
@@ -117,6 +132,11 @@ class Pipeline:
         from tamis.spark.streaming import match_stream
 
         self.check()
+        if not self.claim():
+            raise PipelineError(
+                f"another pipeline runs with the state {self.settings.state}; stop it first, or "
+                "give this one a folder of its own"
+            )
         self.connect()
         settings, spark = self.settings, self._spark
         assert spark is not None
@@ -222,7 +242,17 @@ class Pipeline:
             _batch_seconds(progress),
             _batch_seconds(told),
             _waiting_files(progress),
+            0.0 if self._files is None else self._files.read_until,
         )
+
+    def tidy(self) -> None:
+        """Remove old files of events that were read, and write the status down: now and then."""
+        if self._files is not None:
+            self._files.tidy()
+        try:
+            self._state.write_status(self.status().to_json())
+        except OSError as error:
+            _logger.warning("the status is not written: %s", error)
 
     def stop(self) -> None:
         """Stop all queries, each after its micro-batch, and Spark."""
@@ -234,6 +264,12 @@ class Pipeline:
         if self._spark is not None:
             self._spark.stop()
             self._spark = None
+        self._state.release()
+
+
+def _event_files(settings: PipelineSettings) -> EventFiles | None:
+    folder, checkpoint = settings.events.path, settings.state / "matcher" / "spark"
+    return None if folder is None else EventFiles(folder, checkpoint, settings.events.keep)
 
 
 def _check_initial(path: Path) -> None:

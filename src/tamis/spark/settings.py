@@ -58,13 +58,17 @@ class EventColumns(_Section):
 
 
 class EventSettings(_Section):
-    """Where events come from."""
+    """Where events come from.
+
+    Files that were read are removed ``keep`` after they were written; without it they stay.
+    """
 
     source: Literal["files", "kafka"] = "files"
     path: Path | None = None
     format: Format = "jsonl"
     columns_ddl: Annotated[str | None, Field(alias="schema")] = None
     files_per_batch: Annotated[int, Field(gt=0)] = 1_000
+    keep: Span | None = None
     servers: str | None = None
     topic: str | None = None
     messages_per_batch: Annotated[int, Field(gt=0)] = 100_000
@@ -75,6 +79,8 @@ class EventSettings(_Section):
     def _is_whole(self) -> EventSettings:
         wanted = ("path",) if self.source == "files" else ("servers", "topic")
         _require(self, self.source, wanted)
+        if self.keep is not None and self.source != "files":
+            raise ValueError(f"'keep' is for files; source {self.source!r} has its own retention")
         return self
 
 

@@ -15,9 +15,13 @@ from tamis.spark.settings import EventSettings, SubscriptionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 LINE = "value"  # the column of Spark's text source
 CORRUPT, ERROR = "_corrupt_record", "_error"
+# Spark passes over files that are older than this beside the newest it has seen; its own week
+# would lose what is moved into the folder late, or comes back from a backup, without a word.
+_OLDEST = {"maxFileAge": "36500d"}
 # What tamis.spark.kafka makes of a message.
 TOPIC_COLUMNS: dict[str, Any] = {
     "id": "id",
@@ -40,7 +44,7 @@ def open_events(spark: SparkSession, settings: EventSettings) -> tuple[DataFrame
         return _open_topic(spark, settings), replace(mapping, **TOPIC_COLUMNS)
     if settings.format == "jsonl":
         # Lines are read by the tasks, so that one that nobody can read is kept as it is.
-        reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
+        reader = _file_reader(spark, settings)
         whole = replace(mapping, json=[LINE, *columns.json_objects])
         return reader.text(str(settings.path)).where(f"trim({LINE}) != ''"), whole
     frame = _open_table(spark, settings)
@@ -64,10 +68,15 @@ def _open_topic(spark: SparkSession, settings: EventSettings) -> DataFrame:
     )  # fmt: skip
 
 
+def _file_reader(spark: SparkSession, settings: EventSettings) -> DataStreamReader:
+    reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
+    return reader.options(**_OLDEST)
+
+
 def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:
     """Files of rows: CSV with a header, or Parquet."""
     ddl = settings.columns_ddl or _learned_columns(spark, settings)
-    reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
+    reader = _file_reader(spark, settings)
     if settings.format == "csv":
         reader = reader.option("header", "true").option("columnNameOfCorruptRecord", CORRUPT)
         # Else values would be taken by their position, whatever the header says they are.

@@ -10,7 +10,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, make_url, select
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    insert,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
@@ -19,6 +29,7 @@ from tamis.storage.tables import COUNTERS, counters
 
 _BUSY_S = 30
 _CONNECT_S = 5
+_MIGRATING = 0x74616D6A  # the lock of those who make the tables, in PostgreSQL
 
 
 class Database:
@@ -54,6 +65,8 @@ class Database:
         config.set_main_option("script_location", str(files("tamis.storage") / "migrations"))
         try:
             with self.writing() as connection:
+                if not self.is_sqlite:  # two services that start at once would both make tables
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATING})"))
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
                 _make_counters(connection)

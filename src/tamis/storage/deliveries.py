@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, exists, insert, select, updat
 
 from tamis.storage.circuits import Verdict, judge_circuits, probed, take_probe
 from tamis.storage.database import Database
+from tamis.storage.figures import count_attempts
 from tamis.storage.tables import (
     attempts,
     circuits,
@@ -161,7 +162,8 @@ class Leases:
                     for one in sorted(results, key=lambda one: one.claim.number)
                 ],
             )
-            if logged := [_attempt(one) for one in results if one.outcome is not None]:
+            logged = [_attempt(one) for one in results if one.outcome is not None]
+            if logged:
                 connection.execute(insert(attempts), logged)
             judge_circuits(
                 connection,
@@ -172,6 +174,7 @@ class Leases:
                 ],
                 now,
             )
+            count_attempts(connection, ((one["transport"], one["outcome"]) for one in logged))
 
     def _mine(self) -> tuple[Any, Any]:
         return deliveries.c.lease_by == self.sender, deliveries.c.state == "sending"
@@ -191,6 +194,7 @@ def take_back(database: Database, now: datetime, max_attempts: int, most: int = 
         rows = connection.execute(lost.with_for_update(skip_locked=True)).all()
         for row in rows:
             _take_back(connection, row, now, max_attempts)
+        count_attempts(connection, ((row.transport, "lost") for row in rows))
     return len(rows)
 
 

@@ -1,48 +1,58 @@
-"""The delivery log: what became of notifications, replays, and figures."""
+"""The delivery log: what became of notifications, and replays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, func, select, tuple_, update
 
 from tamis.storage.database import Database
 from tamis.storage.outbox import TargetsOf, fan_out_again
-from tamis.storage.tables import attempts, circuits, deliveries, moment
+from tamis.storage.tables import attempts, deliveries, moment, notifications
+
+_HAS_ADDRESS = deliveries.c.address != ""  # the others never had one to go to
+_AT_ONCE = 5_000  # rows a transaction: others write meanwhile
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """How deliveries stand: how many in each state, the oldest that is overdue, and outcomes.
+class Listed:
+    """A delivery in a list; ``number`` and ``last_time`` are its place there."""
 
-    ``outcomes`` counts the attempts that are still kept, by transport and outcome.
-    """
+    number: int
+    notification_id: str
+    subscription_id: str
+    transport: str
+    destination: str
+    attempts: int
+    last_error: str | None
+    last_time: str
 
-    states: Mapping[str, int]
-    oldest_waiting_s: float
-    outcomes: Mapping[tuple[str, str], int]
-    resting_destinations: int
 
-
-def read_figures(database: Database, now: datetime) -> Figures:
-    """The figures of a moment."""
-    at = moment(now)
-    overdue = select(func.min(deliveries.c.next_at)).where(
-        deliveries.c.state == "waiting", deliveries.c.next_at <= at
+def list_deliveries(
+    database: Database, state: str, *, before: tuple[str, int] | None = None, most: int = 100
+) -> list[Listed]:
+    """Deliveries in a state, the last changed first; those before a time and a number."""
+    held = deliveries.c
+    query = (
+        select(deliveries, notifications.c.subscription_id)
+        .join(notifications, notifications.c.id == held.notification_id)
+        .where(held.state == state)
+        .order_by(held.updated_at.desc(), held.number.desc())
+        .limit(most)
     )
-    resting = select(func.count()).select_from(circuits).where(circuits.c.open_until > at)
+    if before is not None:
+        query = query.where(tuple_(held.updated_at, held.number) < tuple_(*before))
     with database.reading() as connection:
-        states = connection.execute(_count(deliveries.c.state)).all()
-        told = connection.execute(_count(attempts.c.transport, attempts.c.outcome)).all()
-        oldest = connection.execute(overdue).scalar_one()
-        n_resting = connection.execute(resting).scalar_one()
-    waited = timedelta() if oldest is None else now - datetime.fromisoformat(oldest)
-    outcomes = {(transport, outcome): count for transport, outcome, count in told}
-    by_state = {row[0]: row[1] for row in states}
-    return Figures(by_state, waited.total_seconds(), outcomes, n_resting)
+        return [
+            Listed(
+                row.number, row.notification_id, row.subscription_id, row.transport,
+                row.destination, row.attempts, row.problem, row.updated_at,
+            )
+            for row in connection.execute(query)
+        ]  # fmt: skip
 
 
 def read_deliveries(
@@ -84,15 +94,28 @@ def replay_dead(
     max_age: timedelta,
     owner: str | None = None,
     destination: str | None = None,
+    ids: Sequence[str] | None = None,
 ) -> int:
-    """Try dead deliveries again: all, those of an owner, those to a destination; how many."""
-    which = [deliveries.c.state == "dead"]
+    """Try dead deliveries again: all, of an owner, to a destination, of notifications; how many.
+
+    They are taken some thousand at a time. What dies again meanwhile is left.
+    """
+    held = deliveries.c
+    which = [held.state == "dead", held.updated_at <= moment(now)]
     if owner is not None:
-        which.append(deliveries.c.owner == owner)
+        which.append(held.owner == owner)
     if destination is not None:
-        which.append(deliveries.c.destination == destination)
-    with database.writing() as connection:
-        return _wait_again(connection, now, max_age, *which)
+        which.append(held.destination == destination)
+    if ids is not None:
+        which.append(held.notification_id.in_(ids))
+    some = select(held.number).where(_HAS_ADDRESS, *which).limit(_AT_ONCE)
+    n_replayed = 0
+    while True:
+        with database.writing() as connection:
+            changed = _wait_again(connection, now, max_age, held.number.in_(some))
+        n_replayed += changed
+        if not changed:
+            return n_replayed
 
 
 def _wait_again(connection: Connection, now: datetime, max_age: timedelta, *which: Any) -> int:
@@ -105,10 +128,5 @@ def _wait_again(connection: Connection, now: datetime, max_age: timedelta, *whic
         "problem": None,
         "updated_at": at,
     }
-    has_address = deliveries.c.address != ""  # the others never had one to go to
-    changed = connection.execute(update(deliveries).where(has_address, *which).values(waiting))
+    changed = connection.execute(update(deliveries).where(_HAS_ADDRESS, *which).values(waiting))
     return changed.rowcount
-
-
-def _count(*columns: Any) -> Any:
-    return select(*columns, func.count()).group_by(*columns)

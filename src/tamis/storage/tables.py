@@ -183,7 +183,8 @@ circuits = Table(
 )
 
 COUNTERS = ("changes", "fanned_out")
-"""The rows of ``counters``: the last change, the last notification that became deliveries."""
+"""The rows of ``counters`` that must be there: the last change, the last notification that became
+deliveries. Others come as they are counted: see `tamis.storage.figures`."""
 
 
 def moment(at: datetime | None = None) -> str:

@@ -25,12 +25,16 @@ async def health() -> dict[str, str]:
     responses={503: {"model": Readiness, "description": "Not yet, or not now."}},
 )  # fmt: skip
 def readiness(parts: TheParts, response: Response) -> dict[str, Any]:
-    """Ready when all subscriptions are loaded and the database answers."""
+    """Ready when all subscriptions are loaded and the database answers.
+
+    Events that the pipeline has not read are told, and are no reason not to be ready.
+    """
     try:
         parts.subscriptions.count()
         has_database = True
     except StorageUnavailable:
         has_database = False
+    files = parts.operations.files
     is_ready = has_database and parts.index.is_ready
     response.status_code = 200 if is_ready else 503
     return {
@@ -39,6 +43,8 @@ def readiness(parts: TheParts, response: Response) -> dict[str, Any]:
         "subscriptions_loaded": parts.index.is_ready,
         "n_subscriptions": len(parts.index),
         "sequence": parts.index.sequence,
+        "unread_event_files": files and files.unread,
+        "oldest_unread_s": files and files.oldest_unread_s,
     }
 
 
@@ -54,7 +60,7 @@ def readiness(parts: TheParts, response: Response) -> dict[str, Any]:
     },
 )  # fmt: skip
 def metrics(parts: TheParts) -> Response:
-    """Requests, events, imports, and how the live index stands."""
+    """Requests, events, imports, the live index, deliveries and files of events."""
     figures = parts.metrics
     figures.subscriptions.set(len(parts.index))
     figures.sequence.set(parts.index.sequence)

@@ -118,7 +118,7 @@ class Connections:
             content=body,
             extensions={"timeout": self._timeouts},
         )
-        connection = self._take(target.origin)
+        connection = await self._take(target.origin)
         try:
             answer = await connection.handle_async_request(request)
             try:
@@ -128,17 +128,28 @@ class Connections:
         finally:
             await self._put_back(connection, target.origin)
 
-    def _take(self, origin: httpcore.Origin) -> httpcore.AsyncHTTPConnection:
-        idle = self._idle_of.get(str(origin), [])
+    async def _take(self, origin: httpcore.Origin) -> httpcore.AsyncHTTPConnection:
+        taken, expired = self._take_idle(str(origin))
+        for connection in expired:
+            await connection.aclose()
+        return taken or httpcore.AsyncHTTPConnection(
+            origin, self._certificates, keepalive_expiry=_KEEP_S, network_backend=self._backend
+        )
+
+    def _take_idle(
+        self, origin: str
+    ) -> tuple[httpcore.AsyncHTTPConnection | None, list[httpcore.AsyncHTTPConnection]]:
+        """A connection to use again, if there is one, and those that were too old for it."""
+        expired: list[httpcore.AsyncHTTPConnection] = []
+        idle = self._idle_of.get(origin, [])
         while idle:
             connection = idle.pop()
             del self._idle[connection]
             if not connection.has_expired():
-                return connection
-        self._idle_of.pop(str(origin), None)
-        return httpcore.AsyncHTTPConnection(
-            origin, self._certificates, keepalive_expiry=_KEEP_S, network_backend=self._backend
-        )
+                return connection, expired
+            expired.append(connection)
+        self._idle_of.pop(origin, None)
+        return None, expired
 
     async def _put_back(
         self, connection: httpcore.AsyncHTTPConnection, origin: httpcore.Origin
