@@ -38,7 +38,8 @@ _INSERTS = {
     .returning(subscriptions.c.id)
     for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
 }
-_ADD_OWNER = {"sqlite": sqlite.insert(owners), "postgresql": postgresql.insert(owners)}
+_DIALECTS = (("sqlite", sqlite), ("postgresql", postgresql))
+_ADD_OWNER: dict[str, Any] = {name: dialect.insert(owners) for name, dialect in _DIALECTS}
 _COUNT = {
     name: made.on_conflict_do_update(
         index_elements=["owner"],
