@@ -1,18 +1,20 @@
 """The operators' view.
 
-The answers of `/v1/operations` and `/v1/deliveries` are MOUNTED HERE, not the service's: of a
-service at rest they would show little. Where a test can do with the real ones, it should.
+But for the first test the answers of `/v1/operations` and `/v1/deliveries` are mounted here, not
+the service's: of a service at rest they would show little.
 """
 
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Watched
+from tests.integration.sending import give_up
 
 NOTHING: dict[str, Any] = {
     "time": None, "events": None, "matches": {"total": None, "per_s": None}, "lag_s": None,
@@ -67,6 +69,20 @@ def page(watched: Watched) -> Page:
 
 def tile(page: Page, name: str) -> Any:
     return page.locator(".tile", has_text=name)
+
+
+def test_what_the_service_tells_and_replays(watched: Watched, page: Page) -> None:
+    with ThreadPoolExecutor(1) as apart:  # the browser's event loop runs in this thread
+        apart.submit(give_up, watched.service.database, 2).result()
+    watched.enter(watched.service.admin, "#/operations")
+    given_up = page.get_by_role("row", name="s1")
+    expect(given_up).to_have_count(2)
+    expect(given_up.first).to_contain_text("410")
+    expect(tile(page, "Given up").locator("strong")).to_have_text("2")
+    page.get_by_role("button", name="Try all again").click()
+    expect(page.get_by_text("2 deliveries will be tried again").first).to_be_visible()
+    expect(page.get_by_text("None: every delivery arrived")).to_be_visible()
+    expect(tile(page, "Given up").locator("strong")).to_have_text("0")
 
 
 def test_figures_charts_and_rankings(watched: Watched, page: Page) -> None:

@@ -18,6 +18,7 @@ from tamis.service.sending.webhook import WebhookTransport
 from tamis.storage import Database, Saved, SubscriptionStore
 from tamis.storage.outbox import add_notifications
 from tamis.storage.tables import attempts, deliveries, moment
+from tests.integration.receiver import Answer, receiving
 
 CERTIFICATES = ssl.create_default_context()  # reading them takes long
 LOOPBACK = {"webhook": {"allow_networks": ["127.0.0.0/8"]}}
@@ -109,6 +110,16 @@ def send_due(
             await sender.close()
 
     return asyncio.run(run())
+
+
+def give_up(database: Database, n: int, *, clock: Clock | None = None) -> list[str]:
+    """So many notifications of subscription s1 that nobody wants; their ids."""
+    with receiving() as receiver:
+        receiver.answer = lambda request: Answer(410)
+        subscribe(database, "s1", {"webhook": f"{receiver.url}/hook?token=geheim"})
+        ids = notify(database, "s1", n)
+        send_due(database, settings(), clock or Clock())
+    return ids
 
 
 def states(database: Database) -> dict[str, str]:

@@ -91,7 +91,7 @@ def test_every_operation_is_described_with_examples(document: dict[str, Any]) ->
         if "/v1/" in name:
             assert operation["security"], name
             assert {"401", "403", "429", "503"} <= operation["responses"].keys(), name
-    assert len(names) == len(set(names)) == 26
+    assert len(names) == len(set(names)) == 28
 
 
 def test_the_examples_of_bodies_are_accepted(service: Service, document: dict[str, Any]) -> None:
@@ -138,7 +138,7 @@ def test_nothing_that_is_sent_breaks_the_service(service: Service) -> None:
                 (BOUNDED if service.database.is_sqlite else FEWER)(tried)()
             except (SkipTest, Unsatisfiable):  # nothing can be sent to it that does not fit
                 assert mode is schemathesis.GenerationMode.NEGATIVE
-    assert len(n_tried) == 25
+    assert len(n_tried) == 27
     assert httpx.get(service.url + "/readyz").status_code == 200
     metrics = httpx.get(service.url + "/metrics").text
     # /readyz says 503 until everything is loaded.

@@ -25,7 +25,7 @@ from tamis.service.recent import RecentEvents
 from tamis.storage import Database
 from tamis.storage.tables import deliveries
 from tests.integration.receiver import Answer, receiving
-from tests.integration.sending import Clock, notify, send_due, settings, subscribe
+from tests.integration.sending import Clock, give_up, notify, send_due, settings, subscribe
 from tests.integration.service_server import Service, running_service
 
 
@@ -46,16 +46,6 @@ def operations_of(service: Service, is_there: Callable[[dict[str, Any]], bool]) 
                 return told
             assert time.monotonic() < until, told
             time.sleep(0.1)
-
-
-def fail(service: Service, n: int, *, clock: Clock | None = None) -> list[str]:
-    """So many notifications that nobody wants."""
-    with receiving() as receiver:
-        receiver.answer = lambda request: Answer(410)
-        subscribe(service.database, "s1", {"webhook": f"{receiver.url}/hook?token=geheim"})
-        ids = notify(service.database, "s1", n)
-        send_due(service.database, settings(), clock or Clock())
-    return ids
 
 
 def test_without_a_pipeline_its_figures_are_not_known(service: Service) -> None:
@@ -94,7 +84,7 @@ def test_deliveries_are_counted_and_exported(service: Service) -> None:
 
 
 def test_dead_deliveries_are_listed_without_secrets_and_replayed(service: Service) -> None:
-    ids = fail(service, 5)
+    ids = give_up(service.database, 5)
     with service.database.writing() as connection:
         secret = "webhook 'https://zoe:geheim@example.org/x?geheim' is wrong; slack://geheim/x"
         connection.execute(update(deliveries).values(problem=secret))
@@ -145,7 +135,7 @@ def test_what_accepts_and_costs_most_is_named(service: Service) -> None:
 
 
 def test_the_client_knows_all_of_it(service: Service) -> None:
-    ids = fail(service, 3)
+    ids = give_up(service.database, 3)
     with Client(service.url, service.admin) as client:
         told = client.operations()
         assert told.index.n_subscriptions is not None

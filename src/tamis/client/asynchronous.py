@@ -159,6 +159,14 @@ class AsyncClient:
         """Send a notification again; returns how many deliveries begin anew."""
         return await self._do(calls.replay(id))
 
+    async def webhook_secret(self, owner: str | None = None) -> str:
+        """The secret that signs the webhooks of the caller, or of an owner, for an admin."""
+        return await self._do(calls.webhook_secret(owner, is_renewed=False))
+
+    async def renew_webhook_secret(self, owner: str | None = None) -> str:
+        """Make another secret, which counts from now on."""
+        return await self._do(calls.webhook_secret(owner, is_renewed=True))
+
     async def follow(self, after: int | None = None) -> AsyncIterator[Notification]:
         """The notifications after a number, or from now on, as they become visible."""
         headers = {} if after is None else {"Last-Event-ID": str(after)}

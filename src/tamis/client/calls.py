@@ -150,6 +150,16 @@ def replay(id: str) -> Call[int]:
     return Call("POST", path, lambda response: int(response.json()["n_deliveries"]))
 
 
+def webhook_secret(owner: str | None, is_renewed: bool) -> Call[str]:
+    """Read the secret that signs webhooks, or make another."""
+    method, path = ("POST", "/renew") if is_renewed else ("GET", "")
+    params = {} if owner is None else {"owner": owner}
+    return Call(
+        method, f"/v1/webhook-secret{path}", lambda response: str(response.json()["secret"]),
+        params=params,
+    )  # fmt: skip
+
+
 def operations() -> Call[OperationsState]:
     """Ask how the whole of it stands."""
     return Call("GET", "/v1/operations", lambda response: operations_of(response.json()))

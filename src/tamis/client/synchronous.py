@@ -161,6 +161,14 @@ class Client:
         """Send a notification again; returns how many deliveries begin anew."""
         return self._do(calls.replay(id))
 
+    def webhook_secret(self, owner: str | None = None) -> str:
+        """The secret that signs the webhooks of the caller, or of an owner, for an admin."""
+        return self._do(calls.webhook_secret(owner, is_renewed=False))
+
+    def renew_webhook_secret(self, owner: str | None = None) -> str:
+        """Make another secret, which counts from now on."""
+        return self._do(calls.webhook_secret(owner, is_renewed=True))
+
     def follow(self, after: int | None = None) -> Iterator[Notification]:
         """The notifications after a number, or from now on, as they become visible."""
         headers = {} if after is None else {"Last-Event-ID": str(after)}

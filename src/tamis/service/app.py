@@ -24,6 +24,7 @@ from tamis.service.routes import (
     subscriptions,
     system,
     transfer,
+    webhook_secrets,
 )
 from tamis.service.routes.page import router as page_router
 from tamis.service.schemas import Problem
@@ -61,7 +62,8 @@ def make_app(settings: ServiceSettings) -> FastAPI:
     app.state.parts = parts
     # The fixed addresses before those with an id in them.
     for module in (
-        transfer, subscriptions, events, matching, notifications, operations, keys, system,
+        transfer, subscriptions, events, matching, notifications, operations, webhook_secrets,
+        keys, system,
     ):  # fmt: skip
         app.include_router(module.router)
     app.include_router(unsubscribe_router(parts.database), include_in_schema=False)

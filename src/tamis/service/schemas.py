@@ -318,6 +318,13 @@ class Replayed(BaseModel):
     n_deliveries: int
 
 
+class WebhookSecret(BaseModel):
+    """What signs the webhooks of an owner, as the Standard Webhooks specification spells it."""
+
+    model_config = _examples({"secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"})
+    secret: str
+
+
 class KeyDraft(BaseModel):
     """A key to make."""
 
