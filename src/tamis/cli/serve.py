@@ -60,7 +60,7 @@ class ServeJob:
                 running = PipelineProcess(self.pipeline or write_pipeline(settings))
                 stack.callback(running.stop)
                 running.start()
-            print(f"http://{self.host}:{self.port}/v1", flush=True)
+            print(f"http://{self.host}:{self.port}/", flush=True)
             self._serve(server)
 
     def _serve(self, server: uvicorn.Server) -> None:
