@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 from tamis.bench.cases import Case
-from tamis.bench.results import Key, Results
+from tamis.bench.results import Key, Listener, Results, measure_cells
 from tamis.bench.suite import ALL, CELLS, make_case
 from tamis.bench.sweeps import SWEEPS, measure_point
-
-Listener = Callable[[Key, str, float], None]
 
 
 @dataclass(slots=True)
@@ -30,14 +27,7 @@ class Run:
 
     def measure(self, keys: Sequence[Key]) -> None:
         """Measure what has no result file yet; with ``fresh`` all of it."""
-        for key in keys:
-            if key in self.results and not self.fresh:
-                self.listen(key, "kept", 0.0)
-                continue
-            self.listen(key, "starts", 0.0)
-            start = perf_counter()
-            self.results.write(key, self._found(key))
-            self.listen(key, "done", perf_counter() - start)
+        measure_cells(self.results, keys, self._found, self.listen, fresh=self.fresh)
         self._case = None
 
     def _found(self, key: Key) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from tamis.bench.machine import commit, load, machine, versions
@@ -76,3 +77,26 @@ class Results:
         for path in sorted(self.directory.glob("*.json")):
             whole = json.loads(path.read_text())
             yield Key(whole["cell"], whole["workload"], whole["scale"], whole["point"]), whole
+
+
+Listener = Callable[[Key, str, float], None]
+"""Told of a cell that it is kept, starts or is done, and how many seconds it took."""
+
+
+def measure_cells(
+    results: Results,
+    keys: Sequence[Key],
+    measure: Callable[[Key], dict[str, Any]],
+    listen: Listener,
+    *,
+    fresh: bool,
+) -> None:
+    """Measure what has no result file yet, with ``fresh`` all of it; each is saved at once."""
+    for key in keys:
+        if key in results and not fresh:
+            listen(key, "kept", 0.0)
+            continue
+        listen(key, "starts", 0.0)
+        start = perf_counter()
+        results.write(key, measure(key))
+        listen(key, "done", perf_counter() - start)

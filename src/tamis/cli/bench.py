@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tamis.bench.aims import reached
-from tamis.bench.engine import Listener, Run
+from tamis.bench.engine import Run
 from tamis.bench.machine import commit, load, machine, versions
-from tamis.bench.results import Key, Results
+from tamis.bench.results import Key, Listener, Results
 from tamis.bench.suite import WORKLOADS, plan
 from tamis.bench.sweeps import plan_sweeps
 from tamis.bench.tables import Sheet, all_sheets

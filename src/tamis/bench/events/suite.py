@@ -6,11 +6,9 @@ import gc
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 from tamis.bench.aims import Aim
-from tamis.bench.engine import Listener
 from tamis.bench.events.asking import measure_subscriptions
 from tamis.bench.events.keeping import measure_expiry, measure_insert
 from tamis.bench.events.matching import measure_boxes, measure_near_me, measure_uniform
@@ -18,7 +16,7 @@ from tamis.bench.events.memory import measure_memory
 from tamis.bench.events.moving import Movers, measure_move
 from tamis.bench.events.nearby import make_nearby
 from tamis.bench.events.polygons import measure_polygon
-from tamis.bench.results import Key, Results
+from tamis.bench.results import Key, Listener, Results, measure_cells
 from tamis.bench.suite import UnknownCell, known
 
 WORKLOAD = "W4"
@@ -65,14 +63,7 @@ class EventsRun:
 
     def measure(self, keys: Sequence[Key]) -> None:
         """Measure what has no result file yet; with ``fresh`` all of it."""
-        for key in keys:
-            if key in self.results and not self.fresh:
-                self.listen(key, "kept", 0.0)
-                continue
-            self.listen(key, "starts", 0.0)
-            start = perf_counter()
-            self.results.write(key, self._found(key))
-            self.listen(key, "done", perf_counter() - start)
+        measure_cells(self.results, keys, self._found, self.listen, fresh=self.fresh)
         self._forget_movers()
 
     def _found(self, key: Key) -> dict[str, Any]:

@@ -6,12 +6,10 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from tamis.bench.aims import Aim
-from tamis.bench.engine import Listener
-from tamis.bench.results import Key, Results
+from tamis.bench.results import Key, Listener, Results, measure_cells
 from tamis.bench.spark.join import measure_join
 from tamis.bench.spark.parquet import N_TASKS, measure_parquet
 from tamis.bench.spark.stream import Tell, measure_stream
@@ -47,17 +45,13 @@ class SparkRun:
 
     def measure(self, keys: Sequence[Key]) -> None:
         """Measure what has no result file yet; with ``fresh`` all of it."""
-        for key in keys:
-            if key in self.results and not self.fresh:
-                self.listen(key, "kept", 0.0)
-                continue
-            self.listen(key, "starts", 0.0)
-            start = perf_counter()
-            with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-                self.results.write(key, self._found(key.cell, Path(folder)))
-            self.listen(key, "done", perf_counter() - start)
+        measure_cells(self.results, keys, self._found, self.listen, fresh=self.fresh)
 
-    def _found(self, cell: str, folder: Path) -> dict[str, Any]:
+    def _found(self, key: Key) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
+            return self._found_in(Path(folder), key.cell)
+
+    def _found_in(self, folder: Path, cell: str) -> dict[str, Any]:
         spark = session(
             "tamis bench", **{"spark.master": f"local[{N_TASKS}]", "spark.driver.memory": "2g"}
         )
