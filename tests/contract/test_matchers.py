@@ -729,6 +729,14 @@ def test_events_with_texts(name: str) -> None:
         assert matcher.match_subscription({"brand": NotEqual("Opel")}).tolist() == [*range(6)]
 
 
+@pytest.mark.parametrize("name", EVENT_MATCHERS)
+def test_attributes_may_have_the_names_of_columns(name: str) -> None:
+    matcher = make(name, ["event_id", "event_until", "event_location"])
+    matcher.add_events(np.tile([0.5, np.nan, 0.25], (600, 1)))
+    assert len(matcher.match_subscription({"event_id": 0.5, "event_location": 0.25})) == 600
+    assert len(matcher.match_subscription({"event_until": 0.5})) == 0
+
+
 class EventMachine(RuleBasedStateMachine):
     """Events come, are removed and expire while subscriptions come and are matched."""
 

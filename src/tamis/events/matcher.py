@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,8 @@ from tamis.matching.table import Floats
 from tamis.model import Event, EventColumns, Subscription
 from tamis.values import Range
 
+_COLUMNS = EventColumns()
+_OWN = frozenset(astuple(_COLUMNS))
 MIN_BULK = 1_000  # so many subscriptions for an empty index are built from arrays
 
 
@@ -93,12 +96,13 @@ class TamisMatcher(EventMatcher):
         return held + int(index["memory"]["total"]) + int(store["memory"]) + self._event_bytes()
 
     def _add_events(self, slots: Slots) -> None:
-        if len(slots) < MIN_TABLE:
+        # In a table an attribute could not be told from what is the event's own.
+        if len(slots) < MIN_TABLE or not _OWN.isdisjoint(self._names):
             self.store.insert_many(
                 Event(str(slot), self._dict(self.events[slot])) for slot in slots.tolist()
             )
             return
-        columns = {EventColumns().id: pa.array(slots).cast(pa.string())}
+        columns = {_COLUMNS.id: pa.array(slots).cast(pa.string())}
         for name, held in zip(self._names, self.events[slots].T, strict=True):
             columns[name] = pa.array(held, from_pandas=True)
         self.store.insert_many(pa.table(columns))

@@ -197,6 +197,7 @@ PAPER = Paper(
             "Without the time to make the plan both match about equally fast from M = 10 on; with "
             "it the optimal one is slower from M = 6 on, the gap growing exponentially.",
             (
+                Less("near", "optimal", at=6, of="with the plan"),
                 Less("near", "optimal", at=20, of="with the plan"),
                 Trend("optimal", Way.RISES, since=6),
                 On(1, About("near", "optimal", 1.2, of="without")),
