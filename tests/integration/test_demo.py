@@ -34,11 +34,11 @@ def test_the_demo_goes_on_until_it_is_ended_and_leaves_nothing(tmp_path: Path) -
             [*RUN, "demo", "--keep", *sizes], stdout=out, stderr=errors, env=environment
         )
     try:
-        wait_for(lambda: "Ctrl-C ends it" in (tmp_path / "out").read_text(), process)
+        address = f"http://127.0.0.1:{port}/"
+        wait_for(lambda: f"\n{address}\n" in (tmp_path / "out").read_text(), process)
         printed = (tmp_path / "out").read_text()
         assert "no match is missing" in printed
-        (address,) = re.findall(r"^http://\S+$", printed, re.M)
-        assert address == f"http://127.0.0.1:{port}"
+        assert "Ctrl-C ends it" in printed
         (key,) = re.findall(r"tamis_\w+", printed)
         with Client(address, key) as client:
             wait_for(lambda: is_told(client), process)

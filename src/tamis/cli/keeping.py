@@ -42,7 +42,7 @@ def keep_market(market: Market, port: int, console: Console) -> None:
             file.write(_SPARK)
         key = _fill(settings, market)
         url = f"http://127.0.0.1:{port}"
-        console.print(f"\n[bold]3. A service with these searches[/bold]; ads go on coming\n\n{url}")
+        console.print("\n[bold]3. A service with these searches[/bold]; ads go on coming\n")
         console.print(f"a key for an admin: {key}\nCtrl-C ends it", soft_wrap=True)
         console.file.flush()
         with _publishing(url, key, market):

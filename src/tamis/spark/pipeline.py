@@ -115,17 +115,25 @@ class Pipeline:
 
     def start(self) -> None:
         """Start all queries, or go on where they were stopped."""
-        self._start_matching({"processingTime": _milliseconds(self.settings.matching.interval)})
-        self._start_notifying(self.settings.notifications.interval)
-        self._start_sending(self.settings.notifications.interval)
+        try:
+            trigger = {"processingTime": _milliseconds(self.settings.matching.interval)}
+            self._start_matching(trigger)
+            self._start_notifying(self.settings.notifications.interval)
+            self._start_sending(self.settings.notifications.interval)
+        except BaseException:
+            self._state.release()
+            raise
 
     def run_once(self) -> None:
         """Match the events that are there, publish what is due, and return."""
-        _finish(self._start_matching({"availableNow": True}).query)
-        _finish(self._start_notifying(None).query)
-        sending = self._start_sending(None)
-        if sending is not None:
-            _finish(sending)
+        try:
+            _finish(self._start_matching({"availableNow": True}).query)
+            _finish(self._start_notifying(None).query)
+            sending = self._start_sending(None)
+            if sending is not None:
+                _finish(sending)
+        finally:
+            self._state.release()
 
     def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
         from tamis.spark.sources import open_changes, open_events

@@ -48,6 +48,8 @@ def measure_requests(server: Server, seconds: float) -> dict[str, Any]:
         fastest = min(10.0, seconds)
         flat_out = len(_together(threads, users, _until(fastest))) / fastest
     users[0].check()
+    for user in users:
+        user.leave()
     return {**_figures(taken, wall), "server_cpu_ms": round(1_000 * cpu / len(taken), 3),
             "flat_out_per_s": round(flat_out, 1), "checked": len(held.priority_of)}  # fmt: skip
 
@@ -146,6 +148,10 @@ class _User:
         if found != self._held.priority_of:
             wanted = len(self._held.priority_of)
             raise BenchFailed(f"{len(found)} subscriptions are there; expected {wanted}")
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def _do(self, method: str, path: str, status: int, body: Any = None) -> Any:
         text = None if body is None else json.dumps(body)
