@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tamis.index import Index
-from tamis.language.evaluate import accepts
+from tamis.index.revision import check_of
 from tamis.model import Event
 
 __all__ = ["StandingOut", "find_standing_out"]
@@ -79,11 +79,11 @@ def _costliest(index: Index, events: list[Event]) -> list[Costly]:
     found = []
     for one in index.stats()["costliest"]:
         try:
-            condition = index[one["id"]].condition
+            check = check_of(index[one["id"]].condition)  # as the index asks it
         except KeyError:  # taken away meanwhile
             continue
         since = time.perf_counter()
-        n_matches = sum(accepts(condition, event.attributes) for event in events)
+        n_matches = sum(check(event.attributes) for event in events)
         spent = time.perf_counter() - since
         found.append(Costly(one["id"], spent / len(events) * 1e6, n_matches))
     return sorted(found, key=lambda one: -one.cost_us)
