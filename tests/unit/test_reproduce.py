@@ -16,24 +16,7 @@ from tamis.bench.cases import WrongResult
 from tamis.bench.report import NothingMeasured
 from tamis.bench.reproduce import boxes, datasets, determining, kept, searches
 from tamis.bench.reproduce.boxes import BoxSet, measure_boxes, measure_plans
-from tamis.bench.reproduce.checks import (
-    About,
-    Ascends,
-    Aspect,
-    AtMost,
-    Below,
-    Check,
-    Judged,
-    Less,
-    Lowest,
-    Part,
-    Power,
-    Share,
-    Trend,
-    Verdict,
-    Way,
-    verdict_of,
-)
+from tamis.bench.reproduce.checks import Against, Check, Grown, Lowest
 from tamis.bench.reproduce.determining import measure_determining
 from tamis.bench.reproduce.figures import TAMIS, Experiment, Figure, Line, Metric, Paper
 from tamis.bench.reproduce.kept import Both, Kept, measure_kept, measure_memory
@@ -44,6 +27,7 @@ from tamis.bench.reproduce.report import figures_of, page_of, write_report
 from tamis.bench.reproduce.runner import DONE, KEPT, cells_of, run
 from tamis.bench.reproduce.searches import make_searches, measure_searches
 from tamis.bench.reproduce.sending import measure_ways
+from tamis.bench.reproduce.verdicts import Verdict
 from tamis.bench.results import Results
 from tamis.bench.workloads import Workload
 from tamis.cli.app import app
@@ -277,108 +261,6 @@ def test_different_selectivity() -> None:
     )
 
 
-# -- verdicts
-
-LABELS = {"a": "A", "b": "B"}
-HOLDS, FAILS, UNKNOWN = Verdict.HOLDS, Verdict.FAILS, Verdict.UNKNOWN
-
-
-def line(*values: float) -> dict[float, float]:
-    return {float(x): y for x, y in enumerate(values, start=1)}
-
-
-@pytest.mark.parametrize(
-    ("check", "data", "verdict"),
-    [
-        (Less("a", "b", 4.0), {"a": line(1, 2), "b": line(4, 9)}, HOLDS),
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(2.1)}, HOLDS),  # more than half
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.5)}, FAILS),  # too small a factor
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(0.5)}, FAILS),  # the other way round
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.05)}, FAILS),  # no difference
-        (Less("a", "b", 1.1), {"a": line(1), "b": line(1.05)}, UNKNOWN),
-        (Less("a", "b", 1.3), {"a": line(1), "b": line(0.8)}, FAILS),  # enough, but the wrong way
-        (Less("a", "b"), {"a": line(1), "b": line(1.2)}, HOLDS),
-        (Less("a", "b"), {"a": line(1), "b": line(0.8)}, FAILS),
-        (Less("a", "b"), {"a": line(1), "b": line(1.05)}, UNKNOWN),
-        (Less("a", "b", 4.0, is_last=True), {"a": line(1, 1, 9), "b": line(1, 5)}, HOLDS),
-        (Less("a", "b", 4.0, is_last=True), {"a": line(1), "b": {}}, UNKNOWN),
-        (Less("a", "b", 4.0), {"a": line(1), "b": {}}, UNKNOWN),
-        (Less("a", "b", 4.0), {"a": line(0), "b": line(1)}, UNKNOWN),
-        (Less("a", "b", 4.0, at=2), {"a": line(9, 1), "b": line(1, 5)}, HOLDS),
-        (About("a", "b", 1.1), {"a": line(1), "b": line(1.15)}, HOLDS),
-        (About("a", "b", 1.1), {"a": line(1), "b": line(1.5)}, FAILS),
-        (About("a", "b", 1.1), {"a": line(1)}, UNKNOWN),
-        (Lowest("a", ("b",)), {"a": line(1, 1), "b": line(2, 2)}, HOLDS),
-        (Lowest("a", ("b",)), {"a": line(1, 3), "b": line(2, 2)}, FAILS),
-        (Lowest("a", ("b",)), {"a": line(1, 2), "b": line(2, 2.1)}, UNKNOWN),
-        (Lowest("a", ("b",), below=2), {"a": line(1, 3), "b": line(2, 2)}, HOLDS),
-        (Lowest("a", ("b",)), {"a": line(1, 3)}, UNKNOWN),
-        (Trend("a", Way.RISES), {"a": line(1, 2)}, HOLDS),
-        (Trend("a", Way.RISES), {"a": line(2, 1)}, FAILS),
-        (Trend("a", Way.RISES), {"a": line(1, 1.1)}, UNKNOWN),
-        (Trend("a", Way.RISES, least=10), {"a": line(1, 5)}, FAILS),
-        (Trend("a", Way.RISES, least=10), {"a": line(1, 15)}, HOLDS),
-        (Trend("a", Way.FALLS), {"a": line(2, 1)}, HOLDS),
-        (Trend("a", Way.FALLS), {"a": line(1, 2)}, FAILS),
-        (Trend("a", Way.FLAT), {"a": line(1, 1.4)}, HOLDS),
-        (Trend("a", Way.FLAT), {"a": line(1, 1.6)}, FAILS),
-        (Trend("a", Way.FLAT, since=2), {"a": line(1, 5, 5)}, HOLDS),
-        (Trend("a", Way.FLAT), {"a": line(1)}, UNKNOWN),
-        (Trend("a", Way.RISES), {"a": line(0, 1)}, UNKNOWN),
-        (Ascends("a"), {"a": line(1, 1.01, 1.02, 1.03)}, HOLDS),
-        (Ascends("a"), {"a": line(4, 3, 2, 1)}, FAILS),
-        (Ascends("a"), {"a": line(1, 3, 2, 4)}, UNKNOWN),
-        (Ascends("a"), {"a": line(1, 3)}, UNKNOWN),
-        (Power("a", 0.8, 1.2), {"a": line(1, 2, 3)}, HOLDS),
-        (Power("a", 0.8, 1.2), {"a": line(1, 4, 9)}, FAILS),
-        (Power("a", 0.8, 1.2), {"a": line(1)}, UNKNOWN),
-        (AtMost("a", 2.0, "ms"), {"a": line(1, 2)}, HOLDS),
-        (AtMost("a", 2.0, "ms"), {"a": line(1, 3)}, FAILS),
-        (AtMost("a", 2.0, "ms"), {}, UNKNOWN),
-        (Share("a", 1, 2, 0.5, "part"), {"a": line(1, 2)}, HOLDS),
-        (Share("a", 1, 2, 0.9, "part"), {"a": line(1, 2)}, FAILS),
-        (Share("a", 1, 2, 0.45, "part", 0.01), {"a": line(1, 2)}, FAILS),
-        (Share("a", 1, 3, 0.9, "part"), {"a": line(1, 2)}, UNKNOWN),
-        (Below("a", 1, 2, "part"), {"a": line(1, 2)}, HOLDS),
-        (Below("a", 2, 1, "part"), {"a": line(1, 2)}, FAILS),
-        (Below("a", 2, 1, "part"), {"a": line(1, 1.05)}, UNKNOWN),
-        (Below("a", 2, 1, "part"), {}, UNKNOWN),
-    ],
-)
-def test_a_check(check: Check, data: Any, verdict: Verdict) -> None:
-    judged = check.judge(data, LABELS)
-    assert judged.verdict is verdict, judged.found
-    assert "A" in judged.found
-
-
-@pytest.mark.parametrize(
-    ("check", "data", "parts"),
-    [
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.5)}, {"order": HOLDS, "factor": FAILS}),
-        (Less("a", "b", 4.0), {"a": line(1), "b": line(1.05)}, {"order": UNKNOWN, "factor": FAILS}),
-        (Less("a", "b"), {"a": line(1), "b": line(1.5)}, {"order": HOLDS}),
-        (Lowest("a", ("b",)), {"a": line(1), "b": line(2)}, {"order": HOLDS}),
-        (Trend("a", Way.RISES), {"a": line(2, 1)}, {"trend": FAILS}),
-        (About("a", "b", 1.1), {"a": line(1), "b": line(1)}, {"size": HOLDS}),
-    ],
-)
-def test_the_parts_of_a_claim_are_told_apart(
-    check: Check, data: Any, parts: dict[str, Verdict]
-) -> None:
-    found = check.judge(data, LABELS).parts
-    assert {part.aspect.value: part.verdict for part in found} == parts
-
-
-def test_a_claim_holds_if_all_of_it_does() -> None:
-    def of(*verdicts: Verdict) -> Verdict:
-        return verdict_of([Judged((Part(Aspect.ORDER, one),), "") for one in verdicts])
-
-    assert of(HOLDS, HOLDS) is HOLDS
-    assert of(HOLDS, FAILS, UNKNOWN) is FAILS
-    assert of(HOLDS, UNKNOWN) is UNKNOWN
-    assert of() is UNKNOWN
-
-
 # -- the report
 
 
@@ -429,9 +311,24 @@ def test_the_largest_scale_is_shown(results: Results) -> None:
     write_cells(results, paper, 1.0, "rein")
     shown = read(results, paper, paper.figures[0])
     assert shown is not None
-    assert (shown.scale, shown.verdict) == (1.0, FAILS)
+    assert (shown.scale, shown.verdict) == (1.0, Verdict.FAILS)
     assert "Tamis at 400" in shown.ours()
-    assert read_at(results, paper, paper.figures[0], 0.1).verdict is HOLDS
+    assert read_at(results, paper, paper.figures[0], 0.1).verdict is Verdict.HOLDS
+
+
+def test_a_figure_is_compared_with_the_experiment_beside_it(results: Results) -> None:
+    plain = small_paper((Against(Grown("rein")),))
+    other = replace(plain.experiments[0], name="other")
+    figure = replace(plain.figures[0], beside="other")
+    paper = replace(plain, experiments=(*plain.experiments, other), figures=(figure,))
+    write_cells(results, plain, 0.1, slow="rein")
+    assert [one.verdict for one in read_at(results, paper, figure, 0.1).judged()] == [
+        Verdict.UNKNOWN
+    ]
+    beside = replace(plain, experiments=(other,), figures=(replace(figure, experiment="other"),))
+    write_cells(results, beside, 0.1, slow="simple")
+    judged = read_at(results, paper, figure, 0.1).judged()
+    assert [one.found for one in judged] == ["times as much: REIN 9.0 here, above 1 by the paper"]
 
 
 def test_what_was_skipped_is_said(results: Results, tmp_path: Path) -> None:
@@ -467,7 +364,7 @@ def test_every_claim_that_does_not_hold_has_its_own_reason(every_figure: list[Sh
     reasons = {
         f"{one.paper.key} {one.figure.name}": one.reason
         for one in every_figure
-        if one.verdict is not HOLDS
+        if one.verdict is not Verdict.HOLDS
     }
     assert [name for name, reason in reasons.items() if len(reason) < 60] == []
     assert len(set(reasons.values())) == len(reasons)
@@ -494,7 +391,7 @@ def test_a_paper_is_whole(name: str) -> None:
         assert set(experiment.headline) <= set(experiment.points)
         assert any(character.isdigit() for character in figure.claim) or figure.note
         labels = {key: key for key in keys}
-        assert all(one.judge({}, labels).verdict is UNKNOWN for one in figure.checks)
+        assert all(one.judge({}, labels).verdict is Verdict.UNKNOWN for one in figure.checks)
 
 
 def test_the_figures_that_were_asked_for_are_there() -> None:

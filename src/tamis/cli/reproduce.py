@@ -17,11 +17,11 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from tamis.bench.reproduce.checks import Verdict
 from tamis.bench.reproduce.figures import Figure, Paper
 from tamis.bench.reproduce.papers import PAPERS, chosen, paper_of
 from tamis.bench.reproduce.reading import read_at
 from tamis.bench.reproduce.runner import KEPT, STARTS, Cell, Listener, cells_of, run
+from tamis.bench.reproduce.verdicts import Verdict
 from tamis.bench.results import Results
 from tamis.cli.terminal import BadInput, stderr_console
 

@@ -14,13 +14,15 @@ be told. A claim holds if all its parts do.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
+
+from tamis.bench.reproduce.verdicts import Aspect, Judged, Part, Verdict
 
 Data = Mapping[str, Mapping[float, float]]
 """The numbers of a figure: of each line, by its key, the value at each point."""
@@ -28,43 +30,7 @@ Data = Mapping[str, Mapping[float, float]]
 NOISE = 1.1  # smaller factors may be chance
 ENOUGH = 0.5  # of the paper's factor
 RISE, FLATNESS = 1.2, 1.5  # from the first to the last point
-
-
-class Verdict(Enum):
-    """What became of a claim or of a part of it."""
-
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    UNKNOWN = "cannot tell"
-
-
-class Aspect(Enum):
-    """What a part of a claim is about."""
-
-    ORDER = "order"
-    FACTOR = "factor"
-    TREND = "trend"
-    SIZE = "size"
-
-
-class Part(NamedTuple):
-    """What became of one part of a claim."""
-
-    aspect: Aspect
-    verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What became of the parts that a check looks at, and what was found, in words."""
-
-    parts: tuple[Part, ...]
-    found: str
-
-    @property
-    def verdict(self) -> Verdict:
-        """What became of them together."""
-        return together(part.verdict for part in self.parts)
+NO_GAP = 0.01  # between two lines: none that could close
 
 
 class Check(Protocol):
@@ -72,23 +38,6 @@ class Check(Protocol):
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """Whether it is so."""
-
-
-def together(verdicts: Iterable[Verdict]) -> Verdict:
-    """All hold, some does not, or it cannot be told.
-
-    >>> together([Verdict.HOLDS, Verdict.UNKNOWN]).value
-    'cannot tell'
-    """
-    found = set(verdicts)
-    if Verdict.FAILS in found:
-        return Verdict.FAILS
-    return Verdict.HOLDS if found == {Verdict.HOLDS} else Verdict.UNKNOWN
-
-
-def verdict_of(judged: Sequence[Judged]) -> Verdict:
-    """A claim holds if all of it holds, and does not if some of it does not."""
-    return together(one.verdict for one in judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +92,54 @@ class On:
 
 
 @dataclass(frozen=True, slots=True)
+class Against:
+    """A check on how many times as much a line takes as in the experiment beside the figure."""
+
+    check: Check
+
+    def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
+        """As the check does, on those quotients."""
+        judged = self.check.judge(data, labels)
+        return Judged(judged.parts, f"times as much: {judged.found}")
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A line has numbers above 1, on average: to be asked of quotients."""
+
+    line: str
+
+    def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
+        """By their geometric mean."""
+        held = [y for y in data.get(self.line, {}).values() if y > 0]
+        if not held:
+            return _ordered(Verdict.UNKNOWN, f"{labels[self.line]} was not measured")
+        ratio = math.exp(fmean(map(math.log, held)))
+        found = f"{labels[self.line]} {_spell(ratio)} here, above 1 by the paper"
+        return _ordered(_order(ratio), found)
+
+
+@dataclass(frozen=True, slots=True)
+class Closes:
+    """Two lines come closer to each other from their first point to their last."""
+
+    line: str
+    other: str
+
+    def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
+        """By how far the quotient of the two is from 1."""
+        shared = sorted(data.get(self.line, {}).keys() & data.get(self.other, {}).keys())
+        what = f"{labels[self.other]} / {labels[self.line]}"
+        if len(shared) < 2:
+            return _trend(Verdict.UNKNOWN, f"{what} has fewer than two points")
+        first, last = (data[self.other][x] / data[self.line][x] for x in (shared[0], shared[-1]))
+        found = f"{what} goes from {first:.3f} to {last:.3f}; by the paper the gap closes"
+        if max(abs(first - 1), abs(last - 1)) < NO_GAP:
+            return _trend(Verdict.UNKNOWN, found)
+        return _trend(_so(abs(math.log(last)) < abs(math.log(first))), found)
+
+
+@dataclass(frozen=True, slots=True)
 class About:
     """Two lines take about the same, neither more than ``most`` times the other (and the noise)."""
 
@@ -150,12 +147,13 @@ class About:
     other: str
     most: float
     at: float | None = None  # one point, if not all
+    since: float = -math.inf  # points before do not count
     of: str = ""  # what is compared, if the figure shows several things
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By the geometric mean of the ratios."""
         what = _compared(labels[self.other], labels[self.line], self.of)
-        ratio = _ratio(data, self.other, self.line, self.at)
+        ratio = _ratio(data, self.other, self.line, self.at, self.since)
         if ratio is None:
             return _size(Verdict.UNKNOWN, f"{what} was not measured")
         found = f"{what} is {_spell(ratio)} here, at most {_spell(self.most)} by the paper"
@@ -379,10 +377,13 @@ def _last_shared(data: Data, above: str, below: str) -> float | None:
     return max(data.get(above, {}).keys() & data.get(below, {}).keys(), default=None)
 
 
-def _ratio(data: Data, above: str, below: str, at: float | None) -> float | None:
+def _ratio(
+    data: Data, above: str, below: str, at: float | None, since: float = -math.inf
+) -> float | None:
     """The geometric mean of the ratios of two lines over the points they share."""
     shared = data.get(above, {}).keys() & data.get(below, {}).keys()
-    pairs = [(data[above][x], data[below][x]) for x in shared if at is None or x == at]
+    points = [x for x in shared if x >= since and (at is None or x == at)]
+    pairs = [(data[above][x], data[below][x]) for x in points]
     logs = [math.log(a / b) for a, b in pairs if a > 0 and b > 0]
     return math.exp(fmean(logs)) if logs else None
 

@@ -126,7 +126,7 @@ class Figure:
 
     ``claim`` is the paper's, in a sentence with its number; ``note`` says what our experiment
     does differently. ``lines`` are the keys of those shown, all of the experiment if none are
-    named.
+    named. ``beside`` is another experiment of the same points, for checks against its numbers.
     """
 
     number: str
@@ -143,6 +143,7 @@ class Figure:
     main: int = 0  # the metric, of bars and levels, by which Tamis is compared
     table: str = ""
     note: str = ""
+    beside: str = ""
 
     @property
     def name(self) -> str:

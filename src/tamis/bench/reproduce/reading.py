@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tamis.bench.reproduce.checks import Judged, On, Part, Verdict, verdict_of
+from tamis.bench.reproduce.checks import Against, Check, On
 from tamis.bench.reproduce.figures import OURS, Figure, Kind, Line, Metric, Paper, key_of
+from tamis.bench.reproduce.verdicts import Judged, Part, Verdict, verdict_of
 from tamis.bench.results import Results
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A figure with what was found: of each line the cells by point."""
+    """A figure with what was found: of each line the cells by point.
+
+    ``beside`` is the same of the experiment that its checks compare with, if there is one.
+    """
 
     paper: Paper
     figure: Figure
     scale: float
     cells: dict[str, dict[float, dict[str, Any]]]
+    beside: Shown | None = None
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -66,11 +71,20 @@ class Shown:
 
     def judged(self) -> list[Judged]:
         """What became of every check."""
-        metrics, labels = self.figure.metrics, self.labels
-        return [
-            check.judge(self.data(metrics[check.metric if isinstance(check, On) else 0]), labels)
-            for check in self.figure.checks
-        ]
+        return [check.judge(self._asked(check), self.labels) for check in self.figure.checks]
+
+    def _asked(self, check: Check) -> dict[str, dict[float, float]]:
+        """The numbers that a check is about."""
+        if isinstance(check, On):
+            return self.data(self.figure.metrics[check.metric])
+        if not isinstance(check, Against):
+            return self.data()
+        others = self.beside.data() if self.beside else {}
+        return {
+            key: {x: y / others[key][x] for x, y in held.items() if others[key].get(x)}
+            for key, held in self.data().items()
+            if key in others
+        }
 
     def parts(self) -> list[Part]:
         """The parts of the claim, and what became of each."""
@@ -129,7 +143,9 @@ def read_at(results: Results, paper: Paper, figure: Figure, scale: float) -> Sho
             found = results.read(key_of(paper, experiment, point, line, scale))
             if found:
                 cells.setdefault(line.key, {})[point] = found
-    return Shown(paper, figure, scale, cells)
+    other = replace(figure, experiment=figure.beside, beside="")
+    beside = read_at(results, paper, other, scale) if figure.beside else None
+    return Shown(paper, figure, scale, cells, beside)
 
 
 def number(value: float) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tamis.bench.report import NothingMeasured, describe_machine
-from tamis.bench.reproduce.checks import Aspect, Judged, Part, Verdict
 from tamis.bench.reproduce.drawing import draw, picture_name
 from tamis.bench.reproduce.figures import Kind, Line, Paper
 from tamis.bench.reproduce.reading import Shown, number, read
+from tamis.bench.reproduce.verdicts import Aspect, Judged, Part, Verdict
 from tamis.bench.results import Results
 
 FIGURES = "figures/reproduction"  # beside the page
