@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.index.blocks import Array, Block
-from tamis.index.engine import State
+from tamis.index.state import State
 from tamis.kernels.emit import N_PRIORITIES, Found, arrange, settle_leaders_many, settle_many
 
 

@@ -20,7 +20,7 @@ from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
 from tamis.index.columns import LAT, LON, NUMBER, Columns, Encoded
 from tamis.index.compaction import Parts, compact
-from tamis.index.engine import Engine, State
+from tamis.index.engine import Engine
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
 from tamis.index.movers import is_mover, mover_of, slots_of_box, slots_of_mover
@@ -30,6 +30,7 @@ from tamis.index.revision import Ask
 from tamis.index.rows import Rows
 from tamis.index.sharing import sharing_key
 from tamis.index.slots import Slot, slots_of
+from tamis.index.state import State
 from tamis.index.statistics import Observer, describe
 from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
@@ -184,7 +185,7 @@ class Index:
         'b'
         """
         state = self._engine.state
-        levels = self._engine.match_by_level(state, *self._encode(event))
+        levels = self._engine.search.match_by_level(state, *self._encode(event))
         return (id for rows in levels for id in self._ids.texts_of(rows))
 
     def match_batch(self, events: Any) -> MatchSet:
@@ -201,7 +202,7 @@ class Index:
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
             asker = Asker(self._asking, self._saved, lambda: batch()[e])
-            return self._engine.match(state, Encoded(matrix[e]), asker)
+            return self._engine.search.match(state, Encoded(matrix[e]), asker)
 
         if len(matrix) < MIN_BATCH:
             return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
@@ -443,8 +444,8 @@ class Index:
             if vector is not None:
                 self._observer.notice(vector)
                 asker = Asker(self._asking, self._saved, lambda: attributes_of(event))
-                return self._engine.match_plain(state, vector, asker)
-        return self._engine.match(state, *self._encode(event))
+                return self._engine.search.match_plain(state, vector, asker)
+        return self._engine.search.match(state, *self._encode(event))
 
     def _encode(self, event: HasAttributes | Mapping[str, Any]) -> tuple[Encoded, Ask]:
         """An event as numbers, and who answers for a leader whether its filter accepts it."""
@@ -464,7 +465,7 @@ class Index:
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
             asker = Asker(self._asking, self._saved, lambda: batch[e])
-            return self._engine.match(state, encoded[e], asker)
+            return self._engine.search.match(state, encoded[e], asker)
 
         if len(batch) < MIN_BATCH:
             for one in encoded:

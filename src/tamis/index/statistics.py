@@ -11,8 +11,9 @@ import numpy.typing as npt
 from tamis.index.archive import Archive
 from tamis.index.blocks import Array, Block
 from tamis.index.columns import Columns, Encoded, Vector
-from tamis.index.engine import Engine, State
+from tamis.index.engine import Engine
 from tamis.index.revision import Place
+from tamis.index.state import State
 from tamis.index.texts import Texts
 from tamis.kernels.scan import Boxes
 
@@ -67,7 +68,7 @@ def describe(
     memory = {
         "blocks": sum(block.memory_bytes() for block in state.blocks),
         "head": sum(array.nbytes for array in state.head.bounds),
-        "express": engine.expresses.memory_bytes(),
+        "express": engine.search.expresses.memory_bytes(),
         "moving": 0 if engine.moving is None else engine.moving.memory_bytes(),
         "rows": engine.rows.memory_bytes(),
         "ids": ids.memory_bytes(),
@@ -139,7 +140,8 @@ def broadest(
     events = observer.sample(len(columns))
     counts = np.zeros(state.n_rows, np.int64)
     for vector in events:
-        counts += np.bincount(engine.match(state, Encoded(vector), _nobody), minlength=state.n_rows)
+        rows = engine.search.match(state, Encoded(vector), _nobody)
+        counts += np.bincount(rows, minlength=state.n_rows)
     top: npt.NDArray[np.int64] = np.argsort(-counts, kind="stable")[:N_SHOWN]
     return len(events), [(int(row), int(counts[row])) for row in top if counts[row]]
 

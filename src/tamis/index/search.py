@@ -1,0 +1,186 @@
+"""Search: which rows of a state an event satisfies, highest priority first."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.index.columns import Encoded, Vector
+from tamis.index.express import Expresses
+from tamis.index.revision import Ask
+from tamis.index.state import State
+from tamis.kernels.emit import (
+    N_PRIORITIES,
+    Found,
+    emit_chain,
+    emit_plain,
+    order_by_priority,
+    settle,
+    settle_leaders,
+)
+
+RowNumbers = npt.NDArray[np.int32]
+
+_NOBODY: RowNumbers = np.zeros(0, np.int32)
+
+
+@dataclass(slots=True)
+class _Scratch:
+    """Buffers of one reading thread."""
+
+    slots: RowNumbers
+    found: Found
+    ordered: RowNumbers
+
+
+class Search:
+    """Matching on any state, from any thread: each has buffers of its own."""
+
+    def __init__(self) -> None:
+        self.expresses = Expresses()
+        self._own = threading.local()
+
+    def match(self, state: State, event: Encoded, ask: Ask) -> RowNumbers:
+        """The rows an event satisfies, highest priority first.
+
+        ``ask`` tells of a leader whether its filter accepts the event, of one that moves when it
+        is at a place. The result is a view of a buffer that this thread's next call overwrites.
+        """
+        if event.is_plain:
+            return self.match_plain(state, event.vector, ask)
+        scratch = self._scratch(state)
+        found = scratch.found
+        found.counts.fill(0)
+        if event.hull_high is not None:
+            asked = self._leaders_in_hull(state, event.vector, event.hull_high, scratch.slots)
+        else:
+            self._gather_choices(state, event.choices, scratch)
+            asked = self._settle(state, found)
+        n_rows = _ask_all(asked, ask, state, found)
+        if state.moving is not None:
+            n_rows = state.moving.match(event, state.version, ask, found.rows, n_rows)
+        return self._in_order(state, scratch, n_rows)
+
+    def match_plain(self, state: State, vector: Vector, ask: Ask) -> RowNumbers:
+        """``match`` for an event of which the vector says all."""
+        scratch = self._scratch(state)
+        slots, found, flagged = scratch.slots, scratch.found, state.rows.flagged
+        rows, n_rows, is_settled = found.rows, 0, True
+        for block in state.parts:
+            n_slots = block.candidates(vector, slots)
+            n_plain = emit_plain(slots, n_slots, block.row_of_slot, flagged, rows, n_rows)
+            if n_plain >= 0:
+                n_rows = n_plain
+                continue
+            if is_settled:
+                found.counts.fill(0)
+                is_settled = False
+            found.counts[0] = n_rows
+            settle(
+                slots, n_slots, block.row_of_slot, block.tests, vector, True,
+                state.rows, state.version, found,
+            )  # fmt: skip
+            n_rows = int(found.counts[0])
+        if not is_settled:
+            found.counts[0] = n_rows
+            n_rows = _ask_all(self._settle(state, found), ask, state, found)
+        if state.moving is not None:
+            n_rows = state.moving.match_plain(vector, state.version, ask, rows, n_rows)
+        return self._in_order(state, scratch, n_rows)
+
+    def match_by_level(self, state: State, event: Encoded, ask: Ask) -> Iterator[RowNumbers]:
+        """The rows an event satisfies, as they are determined: those of a level at a time."""
+        level = -1
+        if not state.has_one_priority:
+            level, blocks = self.expresses.over(state.blocks, state.rows.priority)
+        if level >= 0:
+            early = self.match(state._replace(blocks=blocks), event, ask)
+            levels = state.rows.priority[early]
+            yield from _levels_of(early.copy(), levels, 0, level)
+        rows = self.match(state, event, ask)
+        yield from _levels_of(rows.copy(), state.rows.priority[rows], level + 1, N_PRIORITIES)
+
+    def _in_order(self, state: State, scratch: _Scratch, n_rows: int) -> RowNumbers:
+        if state.has_one_priority:
+            return scratch.found.rows[:n_rows]
+        order_by_priority(scratch.found.rows, n_rows, state.rows.priority, scratch.ordered)
+        return scratch.ordered[:n_rows]
+
+    def _settle(self, state: State, found: Found) -> RowNumbers:
+        """Add the leaders with many slots; return those whose filters must be asked."""
+        _, n_leaders, n_asked = found.counts.tolist()
+        if n_leaders:
+            settle_leaders(state.rows, state.version, found)
+        if not n_asked:
+            return _NOBODY
+        asked = np.unique(found.asked[:n_asked])
+        accepted = found.leaders[:n_leaders]
+        return asked[~np.isin(asked, accepted)] if n_leaders else asked
+
+    def _gather_choices(self, state: State, choices: Sequence[Vector], scratch: _Scratch) -> None:
+        """Gather what any choice finds, each row and leader once."""
+        found = scratch.found
+        gathered: list[list[RowNumbers]] = [[], [], []]
+        for vector in choices:
+            found.counts[:] = 0
+            self._gather(state, vector, scratch)
+            for i, many in enumerate(gathered):
+                many.append(found[i][: found.counts[i]].copy())
+        for i, many in enumerate(gathered):
+            unique = np.unique(np.concatenate(many))
+            found[i][: len(unique)] = unique
+            found.counts[i] = len(unique)
+
+    def _gather(self, state: State, vector: Vector, scratch: _Scratch) -> None:
+        """Gather what a choice finds, which decides about no test: there are other choices."""
+        slots, found, rows, version = scratch.slots, scratch.found, state.rows, state.version
+        for block in state.parts:
+            n_slots = block.candidates(vector, slots)
+            if n_slots:
+                settle(
+                    slots, n_slots, block.row_of_slot, block.tests, vector, False,
+                    rows, version, found,
+                )  # fmt: skip
+
+    def _leaders_in_hull(
+        self, state: State, low: Vector, high: Vector, slots: RowNumbers
+    ) -> RowNumbers:
+        leaders = [_NOBODY]
+        for block in state.parts:
+            n_slots = block.candidates_in_hull(low, high, slots)
+            leaders.append(block.rows_of(slots[:n_slots]))
+        return np.unique(np.concatenate(leaders))
+
+    def _scratch(self, state: State) -> _Scratch:
+        """This thread's buffers, large enough for every slot and row of the state."""
+        size = max(state.n_slots, state.n_rows)
+        held: _Scratch | None = getattr(self._own, "scratch", None)
+        if held is None or len(held.slots) <= size:
+            size += size // 4 + 64
+            rows, leaders, asked, slots, ordered = (np.empty(size, np.int32) for _ in range(5))
+            found = Found(rows, leaders, asked, np.zeros(3, np.int64))
+            held = self._own.scratch = _Scratch(slots, found, ordered)
+        return held
+
+
+def _ask_all(leaders: RowNumbers, ask: Ask, state: State, found: Found) -> int:
+    """Add the chains of the leaders whose filters accept the event; return how many rows."""
+    for leader in leaders.tolist():
+        if ask(leader):
+            emit_chain(state.rows, leader, state.version, found)
+    return int(found.counts[0])
+
+
+def _levels_of(
+    rows: RowNumbers, levels: npt.NDArray[np.uint8], first: int, last: int
+) -> Iterator[RowNumbers]:
+    """Rows that are in order of their levels, those of each level from first to last."""
+    starts = np.searchsorted(levels, np.arange(first, last + 2)).tolist()
+    for start, stop in itertools.pairwise(starts):
+        if start < stop:
+            yield rows[start:stop]
