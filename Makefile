@@ -64,8 +64,9 @@ format: $(STAMP) ## let ruff format and fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: $(STAMP) ## write the pages that are made from the code: docs/errors.md
+docs: $(STAMP) ## write the pages and pictures that are made from the code: docs/errors.md, docs/figures/walk.png
 	@$(BIN)/python scripts/error_page.py
+	@$(BIN)/python scripts/walk_picture.py
 
 lock: $(STAMP) ## write constraints.txt anew: the newest versions that work together
 	$(BIN)/python scripts/lock.py
