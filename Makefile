@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	done || true)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka browser test test-plain test-fast perf check format lock clean
+.PHONY: help setup demo kafka browser test test-plain test-fast perf check format docs lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -63,6 +63,10 @@ check: $(STAMP) ## ruff, mypy --strict, import-linter
 format: $(STAMP) ## let ruff format and fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+docs: $(STAMP) ## write the pages and pictures that are made from the code: docs/errors.md, docs/figures/walk.png
+	@$(BIN)/python scripts/error_page.py
+	@$(BIN)/python scripts/walk_picture.py
 
 lock: $(STAMP) ## write constraints.txt anew: the newest versions that work together
 	$(BIN)/python scripts/lock.py

@@ -72,6 +72,7 @@ def test_from_an_event_to_its_notification(tmp_path: Path) -> None:
     options = ("--sender", str(tmp_path / "sender.toml"))
     with receiving() as receiver, serve(tmp_path, *options) as (process, url):
         key = first_key(tmp_path)
+        assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
         with Client(url, key) as client:
             webhook = {"webhook": f"{receiver.url}/told"}
             client.create("price < 10 AND note = 'ü'", id="s1", priority=0, delivery=webhook)

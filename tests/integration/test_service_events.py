@@ -76,6 +76,8 @@ BAD: list[tuple[bytes, str, int]] = [
     (b'{"x": 1}\n{', "application/x-ndjson", 422),
     (b'{"specversion": "1.0"}', "application/cloudevents+json", 422),
     (b"{}", "application/cloudevents-batch+json", 400),
+    (b'["{}"]', "application/cloudevents-batch+json", 422),
+    (b'[{"specversion": "1.0"}]', "application/cloudevents-batch+json", 422),
     (b"x", "text/plain", 400),
 ]
 
@@ -269,3 +271,19 @@ def test_a_feed_is_live_and_goes_on_where_it_was(service: Service) -> None:
         assert fresh["matches"][0]["event_id"] == "e8"
         bad = zoe.get("/v1/notifications/stream", headers={"Last-Event-ID": "x"})
         assert bad.status_code == 400
+
+
+def test_a_stream_ends_when_its_key_is_revoked(service: Service) -> None:
+    key = service.key("zoe")
+    prefix = key.split("_")[1]
+    tell(service, 0)
+    with (
+        service.client(key) as zoe,
+        zoe.stream("GET", "/v1/notifications/stream", headers={"Last-Event-ID": "0"}) as response,
+        service.client() as admin,
+    ):
+        lines = response.iter_lines()
+        assert "e0" in next(line for line in lines if line.startswith("data: {"))
+        assert admin.delete(f"/v1/keys/{prefix}").status_code == 200
+        tell(service, 1)
+        assert not any(line.startswith("data: {") for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import tamis.errors
+from scripts import error_page
 from tamis import Event, Index, Polygon, Subscription
 from tamis.errors import FilterSyntaxError, FilterTooComplex, TamisError, quoted
 from tamis.language import from_json, parse_filter, parse_query, parse_sql
@@ -33,6 +35,24 @@ def test_every_error_can_be_pickled(name: str) -> None:
     made.add_note("a note")
     back = pickle.loads(pickle.dumps(made))
     assert (type(back), str(back), vars(back)) == (kind, str(made), vars(made))
+
+
+@pytest.mark.parametrize("name", tamis.errors.__all__)
+def test_a_docstring_says_when_it_is_raised_and_what_to_do(name: str) -> None:
+    _, *told = inspect.getdoc(getattr(tamis.errors, name)).split("\n\n")
+    assert [one.split()[0] for one in told[-2:]] == ["Raised", "What"]
+    assert told[-1].startswith("What to do: ")
+
+
+def test_the_catalogue_is_what_the_code_says() -> None:
+    assert error_page.PAGE.read_text() == error_page.page(), "make docs writes it anew"
+
+
+def test_the_catalogue_has_every_error_and_an_example_of_it() -> None:
+    assert {kind.__name__ for kind in error_page._kinds()} | {"TamisError"} == set(
+        tamis.errors.__all__
+    )
+    assert {*error_page.EXAMPLES, *error_page.ABSTRACT} == set(tamis.errors.__all__)
 
 
 def predicate(**keys: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """``tamis show``: a picture a reader can look at, made from the state of a real matcher."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ from typer.testing import CliRunner
 
 from tamis.algorithms import ALGORITHMS, make
 from tamis.bench.views.filter_tree import draw_filter_tree
-from tamis.bench.views.registry import EXAMPLES, VIEWS
+from tamis.bench.views.plane import draw_found
+from tamis.bench.views.registry import EXAMPLES, VIEWS, View
 from tamis.bench.views.subject import Subject
 from tamis.cli.app import app
 from tamis.errors import InvalidEvent
@@ -34,7 +36,15 @@ def _told(figure):
 
 
 def test_every_algorithm_can_be_shown():
-    assert set(ALGORITHMS) <= set(VIEWS) | set(EXAMPLES)
+    assert set(ALGORITHMS) == set(VIEWS) | set(EXAMPLES)
+
+
+@pytest.mark.parametrize("event", [{"a": 0.3, "b": 0.7}, {"a": None}])
+def test_an_algorithm_without_a_view_of_its_own_is_shown_by_what_it_finds(event):
+    subject = View(partial(draw_found, "rein")).subject(event, seed=1)
+    figure = draw_found("rein", subject)
+    assert _told(figure).endswith(f" {len(_matches(subject)):,} match")
+    assert len(figure.axes[0].patches) == len(subject)
 
 
 @pytest.mark.parametrize("algorithm", [*SKETCHES, *EXAMPLES])

@@ -284,6 +284,45 @@ def demo(
         run_demo(n_searches or 100_000, seconds or 15, seed, json, port if keep else None)
 
 
+@app.command()
+def doctor(
+    database: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Look at this database too, as given to tamis serve."),
+    ] = None,
+    pipeline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Look at the settings of this pipeline too, TOML."),
+    ] = None,
+    spark: Annotated[
+        bool, typer.Option("--spark", metavar="", help="Start Spark too; takes some ten seconds.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="Where the service is to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8080,
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the service is to keep its data.")
+    ] = Path("tamis-data"),
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print one JSON object instead.")
+    ] = False,
+) -> None:
+    """Tell what of the environment is missing or wrong, and what to do about it.
+
+    The exit code is 0 if all that is needed is there, 1 if not.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis doctor[/cyan]
+
+    [cyan]tamis doctor --spark --pipeline pipeline.toml --json[/cyan]
+    """
+    with exit_codes():
+        from tamis.cli.doctor import Subject, run_doctor
+
+        is_well = run_doctor(Subject(data, host, port, database, pipeline, spark), json)
+    raise typer.Exit(0 if is_well else 1)
+
+
 @app.command("show")
 def show_algorithm(
     algorithm: Annotated[

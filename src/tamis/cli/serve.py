@@ -43,7 +43,8 @@ class ServeJob:
             self.data, self.database, _kafka(self.kafka), sends=self.has_sender,
             sender=sender_settings(self.sender), pipeline=self.pipeline,
         )  # fmt: skip
-        self.data.mkdir(parents=True, exist_ok=True)
+        # Addresses and secrets are in it, in clear.
+        self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         _print_first_key(settings)
         server = uvicorn.Server(
             uvicorn.Config(

@@ -5,6 +5,7 @@ from tamis.delivery.notification import MATCH_TYPE, NOTIFICATION_SCHEMA, notific
 from tamis.delivery.schedule import Daily, Every, Immediate, Schedule, parse_schedule
 from tamis.delivery.settings import (
     LARGEST_DIGEST,
+    PIPELINE_SETTINGS,
     RateCap,
     Settings,
     check_delivery,
@@ -19,6 +20,7 @@ __all__ = [
     "LEDGER_SCHEMA",
     "MATCH_TYPE",
     "NOTIFICATION_SCHEMA",
+    "PIPELINE_SETTINGS",
     "Daily",
     "Every",
     "Immediate",

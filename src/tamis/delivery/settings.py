@@ -20,6 +20,7 @@ from tamis.values import load_json
 
 __all__ = [
     "LARGEST_DIGEST",
+    "PIPELINE_SETTINGS",
     "RateCap",
     "Settings",
     "check_delivery",
@@ -32,7 +33,9 @@ __all__ = [
 LARGEST_DIGEST = 1_000
 """The most matches in one notification, also where the settings do not say."""
 
-_NAMES = ("schedule", "max_digest", "rate_cap")
+PIPELINE_SETTINGS = ("schedule", "max_digest", "rate_cap")
+"""The settings that are read here; the others are the sender's."""
+
 _CAP = re.compile(r"(\d{1,6}) per (?:(\d{1,6}) )?(minute|hour|day)s?", re.ASCII)
 _UNIT_MINUTES = {"minute": 1, "hour": 60, "day": 24 * 60}
 _LONGEST_CAP_MINUTES = 31 * 24 * 60
@@ -93,7 +96,7 @@ def told_to_pipeline(delivery: Mapping[str, Any]) -> dict[str, Any]:
     >>> told_to_pipeline({"schedule": "every hour", "mail": "a@b.example"})
     {'schedule': 'every hour'}
     """
-    return {name: delivery[name] for name in _NAMES if name in delivery}
+    return {name: delivery[name] for name in PIPELINE_SETTINGS if name in delivery}
 
 
 def settings_text(delivery: Mapping[str, Any]) -> str:
@@ -143,7 +146,7 @@ def _parse_text(text: str) -> Settings:
 
 def _check_name(name: object) -> None:
     """Other names are the sender's, but a slip of the pen must not mean "immediate, no cap"."""
-    if name not in _NAMES and (meant := _name_meant(str(name))):
+    if name not in PIPELINE_SETTINGS and (meant := _name_meant(str(name))):
         raise InvalidDelivery(
             f"the delivery setting {quoted(name)} is not known; expected {quoted(meant)}"
         )
@@ -151,7 +154,7 @@ def _check_name(name: object) -> None:
 
 @lru_cache(maxsize=1024)  # an import asks for the same few a million times
 def _name_meant(name: str) -> str | None:
-    return next(iter(get_close_matches(name, _NAMES, 1, 0.8)), None)
+    return next(iter(get_close_matches(name, PIPELINE_SETTINGS, 1, 0.8)), None)
 
 
 def _parse_max_digest(most: object) -> int:

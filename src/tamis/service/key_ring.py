@@ -61,15 +61,14 @@ class KeyRing:
     def find(self, text: str) -> Caller:
         """The caller with a key; NoKey if it is unknown or revoked."""
         prefix, secret = parse_key(text)
-        try:
-            key: Key | None = self._store.get(prefix)
-        except UnknownKey:
-            key = None
-        with self._lock:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[prefix] = time.monotonic() + _KNOWN_FOR_S, key
-        return self._check(key, secret)
+        return self._check(self._look_up(prefix), secret)
+
+    def counts(self, prefix: str) -> bool:
+        """Whether a key that was let in before is still one; as of five seconds ago at most."""
+        until, key = self._known.get(prefix, (0.0, None))
+        if time.monotonic() >= until:
+            key = self._look_up(prefix)
+        return key is not None and key.revoked_at is None
 
     def forget(self, prefix: str) -> None:
         """Look a key up again."""
@@ -82,6 +81,17 @@ class KeyRing:
             used, self._used = self._used, {}
         if used:
             self._store.note_use(used)
+
+    def _look_up(self, prefix: str) -> Key | None:
+        try:
+            key: Key | None = self._store.get(prefix)
+        except UnknownKey:
+            key = None
+        with self._lock:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[prefix] = time.monotonic() + _KNOWN_FOR_S, key
+        return key
 
     def _check(self, key: Key | None, secret: str) -> Caller:
         if not check_secret(key, secret) or key is None or key.revoked_at is not None:

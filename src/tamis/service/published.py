@@ -6,16 +6,27 @@ import base64
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from tamis.errors import InvalidEvent, TamisError, quoted
 from tamis.model import Event
 from tamis.values import parse_timestamp, timestamp_text, value_to_json
 
-__all__ = ["ID", "PAYLOAD", "TIME", "UNTIL", "event_of", "line_of", "new_id", "read_events"]
+__all__ = [
+    "ID",
+    "PAYLOAD",
+    "TIME",
+    "UNTIL",
+    "event_of",
+    "line_of",
+    "new_id",
+    "read_batch",
+    "read_events",
+]
 
 # What a line has beside the attributes; no attribute may have such a name.
 ID, TIME, PAYLOAD, UNTIL = "@id", "@time", "@payload", "@until"
@@ -74,17 +85,30 @@ def read_events(
 
     All or nothing: an error says in which line it is.
     """
-    make = make_id or (lambda number: new_id())
     if not is_lines:
+        make = make_id or (lambda number: new_id())
         return [event_of(body, lambda: make(0))]
+    lines = enumerate(body.split(b"\n"), 1)
+    return _read_all(((number, line) for number, line in lines if line.strip()), "line", make_id)
+
+
+def read_batch(held: Sequence[Any], make_id: Callable[[int], str] | None = None) -> list[Event]:
+    """The events of a JSON array; all or nothing, as above."""
+    return _read_all(enumerate(held, 1), "event", make_id)
+
+
+def _read_all(
+    given: Iterable[tuple[int, Any]], what: str, make_id: Callable[[int], str] | None
+) -> list[Event]:
+    make = make_id or (lambda number: new_id())
     events = []
-    for number, line in enumerate(body.split(b"\n"), 1):
-        if not line.strip():
-            continue
+    for number, raw in given:
         try:
-            events.append(event_of(line, lambda number=number: make(number)))  # type: ignore[misc]
+            if not isinstance(raw, bytes | dict):
+                raise InvalidEvent(f"it is no JSON object but {quoted(raw)}")
+            events.append(event_of(raw, partial(make, number)))
         except TamisError as error:
-            raise InvalidEvent(f"line {number}: {error}") from None
+            raise InvalidEvent(f"{what} {number}: {error}") from None
     return events
 
 

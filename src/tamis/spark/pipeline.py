@@ -87,6 +87,17 @@ class Pipeline:
 
     def check(self) -> None:
         """Raise PipelineError for what can be seen to be wrong before Spark is started."""
+        self.check_sources()
+        state = self.settings.state
+        try:
+            state.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise PipelineError(f"state: {state} cannot be made: {error}") from None
+        if not os.access(state, os.W_OK):
+            raise PipelineError(f"state: {state} cannot be written to")
+
+    def check_sources(self) -> None:
+        """Raise PipelineError for a folder or file to read that is not there; writes nothing."""
         settings = self.settings
         for section, path in (
             ("events.path", settings.events.path),
@@ -94,15 +105,9 @@ class Pipeline:
         ):
             if path is not None and not path.is_dir():
                 raise PipelineError(f"{section}: there is no folder {path}; make it first")
-        try:
-            settings.state.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise PipelineError(f"state: {settings.state} cannot be made: {error}") from None
         initial = self._initial()
         if initial is not None:
             _check_initial(initial)
-        if not os.access(settings.state, os.W_OK):
-            raise PipelineError(f"state: {settings.state} cannot be written to")
 
     def claim(self) -> bool:
         """Have the folder ``state`` for this pipeline alone; False while another runs with it."""
@@ -111,7 +116,7 @@ class Pipeline:
     def connect(self) -> None:
         """Start Spark, which `start` and `run_once` do too if it was not done before."""
         if self._spark is None:
-            self._spark = session(self.settings.name, **self._spark_settings())
+            self._spark = session(self.settings.name, **self.spark_settings())
 
     def start(self) -> None:
         """Start all queries, or go on where they were stopped."""
@@ -171,8 +176,11 @@ class Pipeline:
         versions = self.settings.state / "matcher" / "snapshots" / "versions"
         return None if any(versions.glob("*.json")) else self.settings.subscriptions.initial
 
-    def _spark_settings(self) -> dict[str, Any]:
-        """Those of the file, and Kafka's connector where it is needed and not named there."""
+    def spark_settings(self) -> dict[str, Any]:
+        """Those of the file, and Kafka's connector where it is needed and not named there.
+
+        Raises MissingExtra if it is needed and not there.
+        """
         given = {**_LISTING, **self.settings.spark}
         has_jars = any(name.startswith("spark.jars") for name in given)
         needs_kafka = self.settings.events.source == "kafka" or self.settings.matches is not None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import (
     URL,
@@ -26,6 +27,9 @@ from sqlalchemy.pool import NullPool
 
 from tamis.errors import MissingExtra, StorageError, StorageUnavailable, quoted
 from tamis.storage.tables import COUNTERS, counters
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _BUSY_S = 30
 _CONNECT_S = 5
@@ -57,12 +61,10 @@ class Database:
     def migrate(self) -> None:
         """Make the tables, or bring them up to date with this version of Tamis."""
         from alembic import command
-        from alembic.config import Config
         from alembic.script.revision import ResolutionError
         from alembic.util import CommandError
 
-        config = Config()
-        config.set_main_option("script_location", str(files("tamis.storage") / "migrations"))
+        config = _migrations()
         try:
             with self.writing() as connection:
                 if not self.is_sqlite:  # two services that start at once would both make tables
@@ -75,6 +77,21 @@ class Database:
                 f"the database {self.name} was made by a newer version of Tamis ({error}); "
                 "use that version, or another database"
             ) from None
+
+    def state(self) -> Literal["empty", "older", "current", "newer"]:
+        """Of which version of Tamis the tables are; looks, and changes nothing."""
+        from alembic.migration import MigrationContext
+        from alembic.script import ScriptDirectory
+
+        scripts = ScriptDirectory.from_config(_migrations())
+        known = [script.revision for script in scripts.walk_revisions()]  # the newest first
+        with self.reading() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+        if found is None:
+            return "empty"
+        if found not in known:
+            return "newer"
+        return "current" if found == known[0] else "older"
 
     @property
     def name(self) -> str:
@@ -120,6 +137,14 @@ class Database:
             raise
 
 
+def _migrations() -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(files("tamis.storage") / "migrations"))
+    return config
+
+
 def _make_counters(connection: Connection) -> None:
     known = set(connection.execute(select(counters.c.name)).scalars())
     for name in COUNTERS:
@@ -137,9 +162,18 @@ def _parse(url: str) -> URL:
     if parsed is not None and parsed.drivername == "sqlite" and parsed.database not in _NO_FILE:
         return parsed
     raise StorageError(
-        f"the database {quoted(url)} is not known; expected sqlite:///path or "
+        f"the database {quoted(_without_user(url))} is not known; expected sqlite:///path or "
         "postgresql://user@host/name"
     )
+
+
+def _without_user(url: str) -> str:
+    """An address that may have a password in it, as it may be shown.
+
+    >>> _without_user("mysql://zoe:p@ss@db/tamis")
+    'mysql://…@db/tamis'
+    """
+    return re.sub("(?<=://).*@", "…@", url)
 
 
 _NO_FILE = (None, "", ":memory:")

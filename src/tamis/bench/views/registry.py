@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from tamis.algorithms import ALGORITHMS
 from tamis.bench.views.be_tree import draw_be_tree
 from tamis.bench.views.counting import draw_op_index, draw_siena, draw_tama
 from tamis.bench.views.dexin import draw_dexin
@@ -14,6 +16,7 @@ from tamis.bench.views.filter_tree import draw_filter_tree
 from tamis.bench.views.gem import draw_gem
 from tamis.bench.views.h_tree import draw_h_tree
 from tamis.bench.views.mo_tree import draw_mo_tree
+from tamis.bench.views.plane import draw_found
 from tamis.bench.views.rein import draw_pri_rein, draw_rein
 from tamis.bench.views.simple import draw_simple
 from tamis.bench.views.space import draw_beq_tree, draw_r_star_tree
@@ -66,7 +69,7 @@ def _steps(draw: Callable[[Subject], Any]) -> View:
     )
 
 
-VIEWS: dict[str, View] = {
+_OWN: dict[str, View] = {
     "be_tree": View(draw_be_tree, n_subscriptions=30, max_subscriptions=40, narrow=0.5),
     "beq_tree": View(
         draw_beq_tree, n_subscriptions=60, max_subscriptions=300, n_attributes=3, narrow=0.3
@@ -93,3 +96,10 @@ VIEWS: dict[str, View] = {
 
 # Drawn for the example of their paper: nothing is made for them, and no event is chosen.
 EXAMPLES: dict[str, Callable[[], Any]] = {"filter_tree": draw_filter_tree}
+
+# An algorithm without a view of its own is shown by what it finds.
+VIEWS: dict[str, View] = {
+    name: _OWN.get(name, View(partial(draw_found, name)))
+    for name in ALGORITHMS
+    if name not in EXAMPLES
+}

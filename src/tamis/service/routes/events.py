@@ -14,7 +14,7 @@ from tamis.model import Event
 from tamis.service.key_ring import Caller
 from tamis.service.parts import Parts
 from tamis.service.problems import AtWork, BadRequest
-from tamis.service.published import read_events
+from tamis.service.published import read_batch, read_events
 from tamis.service.requests import PublisherCaller, RawBody, StrictRoute, TheParts
 from tamis.service.routes.answers import problems
 from tamis.service.routes.subscriptions import IdempotencyKey
@@ -108,11 +108,11 @@ def _events(kind: str, body: bytes, make_id: Callable[[int], str] | None) -> lis
     if kind in ("application/json", "application/cloudevents+json"):
         return read_events(body, is_lines=False, make_id=make_id)
     if kind == "application/cloudevents-batch+json":
-        return read_events(_lines_of_batch(body), is_lines=True, make_id=make_id)
+        return read_batch(_array(body), make_id)
     raise BadRequest(f"the Content-Type {kind!r} is not one of {', '.join(_KINDS)}")
 
 
-def _lines_of_batch(body: bytes) -> bytes:
+def _array(body: bytes) -> list[Any]:
     from tamis.values import load_json
 
     try:
@@ -121,7 +121,7 @@ def _lines_of_batch(body: bytes) -> bytes:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if not isinstance(held, list):
         raise BadRequest("a batch of CloudEvents is a JSON array")
-    return "\n".join(json.dumps(one) for one in held).encode()
+    return held
 
 
 def _token(caller: Caller, key: str, kind: str, body: bytes) -> Token:

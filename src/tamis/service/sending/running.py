@@ -6,8 +6,9 @@ import asyncio
 import threading
 
 from tamis.errors import TamisError
-from tamis.service.sending.sender import Sender, Transport
+from tamis.service.sending.sender import Sender
 from tamis.service.sending.settings import SenderSettings
+from tamis.service.sending.transports import make_transports
 from tamis.storage import Database
 
 __all__ = ["RunningSender", "make_sender", "start_sender"]
@@ -17,17 +18,7 @@ _START_WITHIN_S = 30.0
 
 def make_sender(database: Database, settings: SenderSettings) -> Sender:
     """A sender with all transports that its settings allow; to be called where it will run."""
-    from tamis.service.sending.chat import ChatTransport
-    from tamis.service.sending.mail import MailTransport
-    from tamis.service.sending.webhook import WebhookTransport
-
-    transports: dict[str, Transport] = {
-        "webhook": WebhookTransport(settings),
-        "apprise": ChatTransport(settings.apprise),
-    }
-    if settings.mail is not None:
-        transports["mail"] = MailTransport(settings.mail)
-    return Sender(database, settings, transports)
+    return Sender(database, settings, make_transports(settings))
 
 
 class RunningSender:

@@ -6,22 +6,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
 
+from tamis.delivery import PIPELINE_SETTINGS
 from tamis.errors import InvalidDelivery, quoted
 from tamis.service.sending.addresses import check_literal, port_problem
 from tamis.service.sending.settings import SenderSettings
 from tamis.storage.outbox import Target
 
-__all__ = ["TRANSPORTS", "check_transports", "targets_of", "webhook_problem"]
+if TYPE_CHECKING:
+    from tamis.service.sending.sender import Transport
 
-TRANSPORTS = ("webhook", "mail", "apprise")
-_OTHERS = ("schedule", "max_digest", "rate_cap")  # of the pipeline
+__all__ = [
+    "TRANSPORTS",
+    "TransportKind",
+    "check_transports",
+    "make_transports",
+    "targets_of",
+    "webhook_problem",
+]
+
 _MOST_ADDRESSES = 20
 _LONGEST_URL = 2_000
 # What every mail server takes; quoted local parts and such are not worth their traps.
@@ -49,7 +58,7 @@ def check_transports(
         ...
     tamis.errors.InvalidDelivery: the delivery setting 'webhok' is not known; did you mean ...
     """
-    known = (*TRANSPORTS, *_OTHERS)
+    known = (*TRANSPORTS, *PIPELINE_SETTINGS)
     for name in delivery:
         if name not in known:
             close = get_close_matches(str(name), known, 1)
@@ -61,19 +70,25 @@ def check_transports(
 def targets_of(delivery: Mapping[str, Any], settings: SenderSettings) -> list[Target]:
     """The same for settings that were saved: what is not a transport does not matter."""
     made = [
-        _TARGET[transport](address, settings)
-        for transport in TRANSPORTS
+        kind.target(address, settings)
+        for transport, kind in TRANSPORTS.items()
         if delivery.get(transport) is not None
         for address in _addresses(transport, delivery[transport])
     ]
     return list(dict.fromkeys(made))
 
 
+def make_transports(settings: SenderSettings) -> dict[str, Transport]:
+    """What sends, by name, as far as the settings allow it; to be called where it will run."""
+    made = {name: kind.make(settings) for name, kind in TRANSPORTS.items()}
+    return {name: transport for name, transport in made.items() if transport is not None}
+
+
 def _addresses(transport: str, given: Any) -> Sequence[str]:
-    is_list = isinstance(given, list | tuple) and transport != "webhook"
-    addresses = list(given) if is_list else [given]
+    takes_many = TRANSPORTS[transport].takes_many
+    addresses = list(given) if takes_many and isinstance(given, list | tuple) else [given]
     if not all(isinstance(one, str) for one in addresses):
-        wanted = "a text" if transport == "webhook" else "a text or a list of texts"
+        wanted = "a text or a list of texts" if takes_many else "a text"
         raise InvalidDelivery(f"{transport} {quoted(given)}: expected {wanted}")
     if len(addresses) > _MOST_ADDRESSES:
         raise InvalidDelivery(
@@ -142,4 +157,42 @@ def _apprise(address: str, settings: SenderSettings) -> Target:
     )
 
 
-_TARGET = {"webhook": _webhook, "mail": _mail, "apprise": _apprise}
+# What sends is imported when a sender is made: who only reads settings need not wait for it.
+
+
+def _make_webhook(settings: SenderSettings) -> Transport:
+    from tamis.service.sending.webhook import WebhookTransport
+
+    return WebhookTransport(settings)
+
+
+def _make_mail(settings: SenderSettings) -> Transport | None:
+    from tamis.service.sending.mail import MailTransport
+
+    return None if settings.mail is None else MailTransport(settings.mail)
+
+
+def _make_chat(settings: SenderSettings) -> Transport:
+    from tamis.service.sending.chat import ChatTransport
+
+    return ChatTransport(settings.apprise)
+
+
+class TransportKind(NamedTuple):
+    """A kind of transport: how one of its addresses is read, and what sends there.
+
+    ``target`` raises InvalidDelivery for an address that cannot be; ``make`` gives None where the
+    settings have nothing to send with. ``takes_many``: settings may name a list of addresses.
+    """
+
+    target: Callable[[str, SenderSettings], Target]
+    make: Callable[[SenderSettings], Transport | None]
+    takes_many: bool = True
+
+
+TRANSPORTS = {
+    "webhook": TransportKind(_webhook, _make_webhook, takes_many=False),
+    "mail": TransportKind(_mail, _make_mail),
+    "apprise": TransportKind(_apprise, _make_chat),
+}
+"""Every transport, by its name in delivery settings."""

@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from tamis.errors import UnknownSubscription
 from tamis.service.sending.tokens import PATH, Wish, is_signed, read_token
+from tamis.service.sending.transports import TRANSPORTS
 from tamis.storage import Database, Saved, SubscriptionStore
 from tamis.storage.tables import owners
 
@@ -56,7 +57,7 @@ def _without(saved: Saved, address: str) -> Saved:
     delivery = {name: given for name, given in held.delivery.items() if name != "mail"}
     if left:
         delivery["mail"] = left
-    elif "webhook" not in delivery and "apprise" not in delivery:
+    elif not any(name in delivery for name in TRANSPORTS):
         return replace(saved, is_paused=True)
     return replace(saved, subscription=replace(held, delivery=delivery))
 
