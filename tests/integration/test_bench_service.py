@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tamis.bench.report import NothingMeasured
+from tamis.bench.results import Results
 from tamis.bench.service.importing import measure_import
 from tamis.bench.service.processes import BenchFailed
+from tamis.bench.service.report import write_report
 from tamis.cli.app import app
 
 CELLS = {"requests", "import", "deliveries"}
@@ -25,8 +28,19 @@ def test_every_cell_runs(tmp_path: Path) -> None:
     assert found["deliveries"]["twice"] == 0
     assert found["requests"]["n_requests"] == 300
     assert found["requests"]["p50_ms"] <= found["requests"]["p99_ms"]
-    again = CliRunner().invoke(app, words)
+    assert found["requests"]["software"]["database"].startswith("SQLite 3.")
+    page = tmp_path / "page.md"
+    page.write_text("# Before\n")
+    again = CliRunner().invoke(app, [*words, "--report", str(page)])
     assert "sqlite deliveries" in again.stdout
+    written = page.read_text()
+    assert written.startswith("# Before\n")
+    for told in ("a request, p99", "| sqlite | 1,000 |", "Webhooks of one sender", "SQLite 3."):
+        assert told in written
+    write_report(Results(tmp_path), 0.001, page)
+    assert page.read_text() == written
+    with pytest.raises(NothingMeasured):
+        write_report(Results(tmp_path), 0.5, page)
 
 
 def test_an_import_that_fails_is_told(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
 
 from tamis import Subscription
 from tamis.errors import (
@@ -24,6 +26,7 @@ from tamis.errors import (
 )
 from tamis.spark import ChangeStore
 from tamis.storage import ChangeLog, Database, Saved, SubscriptionStore
+from tamis.storage.direct import Direct, statement
 from tamis.storage.tables import METADATA
 from tests.integration.postgresql import PostgreSQL
 
@@ -217,6 +220,84 @@ def test_a_server_that_goes_away_and_comes_back(postgresql: PostgreSQL) -> None:
         while watch.wait(1, 1) != 2:
             assert time.monotonic() < until
     database.close()
+
+
+def cut_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_connections_that_were_cut_are_no_trouble(postgresql: PostgreSQL) -> None:
+    """What is read or written next goes over a new connection, and nobody is told."""
+    url = postgresql.new_database()
+    database = Database(url)
+    database.migrate()
+    store = SubscriptionStore(database)
+    cut_connections(url)
+    store.create(saved("s1"))
+    cut_connections(url)
+    assert store.get("s1").version == 1
+    cut_connections(url)
+    assert store.count() == 1
+    cut_connections(url)
+    with database.writing() as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    database.close()
+
+
+@pytest.mark.parametrize(("is_last", "times"), [(False, 2), (True, 1)])
+def test_what_may_have_been_committed_is_not_done_again(
+    postgresql: PostgreSQL, is_last: bool, times: int
+) -> None:
+    database = Database(postgresql.new_database())
+    calls = []
+
+    def work(direct: Direct) -> None:
+        calls.append(1)
+        cut = statement("SELECT pg_terminate_backend(pg_backend_pid(), 60000)")
+        (direct.later if is_last else direct.all)(cut, {})
+
+    with pytest.raises(StorageUnavailable, match="went away"):
+        database.change(work)
+    assert len(calls) == times
+    assert database.ask(statement("SELECT 1"), {}) == [(1,)]
+    database.close()
+
+
+def test_a_change_that_fails_leaves_nothing(database: Database) -> None:
+    def work(direct: Direct) -> None:
+        direct.all(statement("DELETE FROM counters RETURNING name"), {})
+        direct.later(statement("DELETE FROM owners"), {})
+        raise KeyError("no more")
+
+    with pytest.raises(KeyError):
+        database.change(work)
+    assert ChangeLog(database).last() == 0
+    with pytest.raises(ProgrammingError if not database.is_sqlite else StorageUnavailable):
+        database.ask(statement("SELECT none FROM nothing"), {})
+
+
+def test_only_those_who_may_are_adjusted(store: SubscriptionStore) -> None:
+    store.create(saved("s1"))
+    row = store.adjust("s1", priority=0, owner="zoe", if_version=1)
+    assert (row.priority, bool(row.is_paused), row.version) == (0, False, 2)
+    row = store.adjust("s1", is_paused=True)
+    assert (row.priority, bool(row.is_paused), row.version) == (0, True, 3)
+    assert store.read("s1") == row
+    for id, owner, error in (
+        ("s2", None, UnknownSubscription),
+        ("s1", "max", UnknownSubscription),
+        ("s1", "zoe", VersionConflict),
+    ):
+        with pytest.raises(error):
+            store.adjust(id, priority=1, owner=owner, if_version=2)
+        with pytest.raises(error):
+            store.delete(id, owner=owner, if_version=2)
+    assert store.read("s1") == row
+    assert ChangeLog(store.database).last() == 3
 
 
 def test_the_pipeline_follows_the_log(store: SubscriptionStore, database_url: str) -> None:

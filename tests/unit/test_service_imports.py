@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.errors import InvalidDelivery, TamisError
-from tamis.language import to_json
+from tamis.language import normal_form, parse_filter, to_json
 from tamis.storage.drafts import Rules, plain_row, read_draft
 from tamis.storage.imports import LineReader, _copy_line
+from tamis.storage.plain_filters import is_plain
 from tamis.storage.subscriptions import row_of
 from tests.property.strategies import filters
 
@@ -32,22 +33,87 @@ DELIVERIES = st.sampled_from(
      {"schedule": "never"}, {"x": float("nan")}, {"x": "\ud800"}, {"x": "ü"}, {"x": [1, {}]}, [], 3]
 )  # fmt: skip
 IDS = st.sampled_from(["s1", "ü", "", "a\tb", "a\\b", "\ud800", "x" * 501, 7, None])
+OWNERS = st.sampled_from([None, "zoe", "max", "", "\ud800", 7])
 PRIORITIES = st.sampled_from([None, 0, 9, 10, -1, 1.0, True, "1"])
 
 
-def long_way(draft: dict[str, Any]) -> tuple[Any, ...]:
-    saved = replace(read_draft(draft, RULES), created_at=NOW, updated_at=NOW)
-    return tuple(row_of(saved).values())
+def long_way(draft: dict[str, Any], rules: Rules = RULES) -> tuple[Any, ...]:
+    saved = replace(read_draft(draft, rules), created_at=NOW, updated_at=NOW)
+    return row_of(saved)
 
 
-@given(filters(), IDS, PRIORITIES, DELIVERIES)
+@given(filters(), IDS, PRIORITIES, DELIVERIES, OWNERS, st.booleans())
 def test_the_quick_way_to_a_row_is_the_long_way(
-    filter: Any, id: Any, priority: Any, delivery: Any
+    filter: Any, id: Any, priority: Any, delivery: Any, owner: Any, may_choose: bool
 ) -> None:
+    rules = replace(RULES, may_choose_owner=may_choose)
     draft = {"id": id, "filter": to_json(filter), "priority": priority, "delivery": delivery}
-    row = plain_row(draft, RULES, NOW)
+    if owner is not None:
+        draft["owner"] = owner
+    row = plain_row(draft, rules, NOW)
     if row is not None:
-        assert row == long_way(draft)
+        assert row == long_way(draft, rules)
+
+
+NAMES = st.sampled_from(["x", "", "ü", "\ud800", 7, None])
+NUMBERS = [0, -1, 2**53, 2**53 + 1, -(2**70), 0.5, -0.0, 1e308, float("inf"), float("nan"), True]
+VALUES = st.sampled_from(
+    [*NUMBERS, "a", "", "2026-01-01", "\ud800", None, [], ["a"], ["a", "a"], [1], [None],
+     ["a"] * 101, {"$number": "Infinity"}, {"$time": "x"}, [180, 0], [13.4, 52.5], [1, 2, 3],
+     [0, 90], [True, 0], [1, 2, 3, 4], [3, 2, 1, 4], [0, 0, 0, 0], [1, 2, 3, 91], "[)", "][", False]
+)  # fmt: skip
+PREDICATES = st.dictionaries(
+    st.sampled_from(["value", "values", "low", "high", "ends", "center", "metres", "open", "box"]),
+    VALUES, max_size=3,
+).flatmap(
+    lambda keys: st.builds(
+        lambda name, op: {"attribute": name, "op": op, **keys},
+        NAMES,
+        st.sampled_from(
+            ["=", "!=", "<", ">=", "between", "in", "distance", "box", "prefix", "is null", 3]
+        ),
+    )
+)  # fmt: skip
+RIGHT = st.sampled_from(
+    [
+        {"attribute": "x", "op": "=", "value": True},
+        {"attribute": "x", "op": "!=", "value": "a"},
+        {"attribute": "x", "op": ">", "value": -0.0},
+        {"attribute": "x", "op": "<=", "value": 2**53},
+        {"attribute": "x", "op": "between", "low": -1, "high": 2.5},
+        {"attribute": "x", "op": "in", "values": ["a", "a"]},
+        {"attribute": "x", "op": "distance", "center": [13.4, 52.5], "metres": 500},
+        {"attribute": "x", "op": "is not null"},
+        {"attribute": "x", "op": "between", "low": 1, "high": 2, "ends": "()"},
+        {"attribute": "x", "op": "distance", "center": [0, 0], "metres": 0.5, "open": True},
+        {"attribute": "x", "op": "box", "box": [13.4, 52.5, 13.5, 52.6]},
+        {"attribute": "x", "op": "prefix", "value": "a"},
+    ]
+)
+
+
+def is_unicode(held: Any) -> bool:
+    try:
+        json.dumps(held, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@settings(max_examples=1_000)
+@given(st.one_of(PREDICATES, RIGHT, st.lists(PREDICATES | RIGHT, max_size=4)))
+def test_what_is_plain_can_be_read(filter: Any) -> None:
+    given = {"and": filter} if isinstance(filter, list) else filter
+    if is_plain(given) and is_unicode(given):
+        assert len(normal_form(parse_filter(given), cap=1)) <= 1
+
+
+@given(st.lists(RIGHT, min_size=2, max_size=5))
+def test_what_is_right_and_usual_is_plain(parts: list[Any]) -> None:
+    assert is_plain({"and": parts})
+    assert all(map(is_plain, parts))
+    assert not is_plain({"and": parts[:1]})
+    assert not is_plain({"and": parts, "or": parts})
 
 
 def test_plain_drafts_take_it() -> None:

@@ -52,4 +52,4 @@ def _shown(value: Any) -> str:
         return ", ".join(f"{name.replace('_', ' ')} {_shown(held)}" for name, held in value.items())
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
-    return f"{value:,}"
+    return value if isinstance(value, str) else f"{value:,}"

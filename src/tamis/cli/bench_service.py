@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tamis.bench.results import Results
+from tamis.bench.service.report import write_report
 from tamis.bench.service.suite import ServiceRun, aims_of, plan
 from tamis.cli.bench import progress
 from tamis.cli.bench_cells import print_cells
-from tamis.cli.terminal import BadInput
+from tamis.cli.terminal import BadInput, stderr_console
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class ServiceBench:
     database: str | None
     output: Path
     fresh: bool
+    report: Path | None
     as_json: bool
 
     def run(self) -> None:
@@ -36,4 +38,7 @@ class ServiceBench:
             raise BadInput("--database: each cell needs an empty one; say which with --only")
         with progress(len(keys), quiet=self.as_json) as listen:
             ServiceRun(results, self.scale, self.database, self.fresh, listen).measure(keys)
+        if self.report is not None:
+            written = write_report(results, self.scale, self.report)
+            stderr_console().print(f"wrote {written}", soft_wrap=True)
         print_cells(results, keys, self.scale, aims_of(kind), as_json=self.as_json)

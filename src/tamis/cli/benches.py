@@ -181,6 +181,10 @@ def service(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what has a result file.")
     ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the results into its measured part."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
     """Measure the service: 300 requests a second over HTTP, an import, webhooks that are sent.
@@ -198,7 +202,7 @@ def service(
         require_extra("service", "sqlalchemy", "fastapi", "httpx")
         from tamis.cli.bench_service import ServiceBench
 
-        ServiceBench(scale, only or (), database, output, fresh, json).run()
+        ServiceBench(scale, only or (), database, output, fresh, report, json).run()
 
 
 @bench.command()

@@ -49,7 +49,8 @@ class ServeJob:
         server = uvicorn.Server(
             uvicorn.Config(
                 make_app(settings), host=self.host, port=self.port, log_config=None,
-                access_log=False, server_header=False, timeout_graceful_shutdown=_GRACE_S,
+                access_log=False, server_header=False, proxy_headers=False,
+                timeout_graceful_shutdown=_GRACE_S,
             )
         )  # fmt: skip
         # Uvicorn raises the signal that ended it once more, and by itself that would end us

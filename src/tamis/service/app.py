@@ -30,10 +30,11 @@ from tamis.service.routes.page import router as page_router
 from tamis.service.schemas import Problem
 from tamis.service.sending.unsubscribing import unsubscribe_router
 from tamis.service.settings import ServiceSettings
+from tamis.service.short_way import ShortWay
 
 __all__ = ["make_app"]
 
-_THREADS = 16  # as many as there are connections to a database
+_THREADS = 12  # beside those of the short way; a database has connections for all of them
 _ABOUT = """
 Save filters, publish events, be told of what matches.
 
@@ -45,6 +46,7 @@ are `application/problem+json`; `type` is a stable name for the class of an erro
 def make_app(settings: ServiceSettings) -> FastAPI:
     """The service as an ASGI app; it begins and ends with its lifespan."""
     parts = Parts(settings)
+    short_way = ShortWay(parts)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -53,6 +55,7 @@ def make_app(settings: ServiceSettings) -> FastAPI:
         try:
             yield
         finally:
+            await run_in_threadpool(short_way.close)
             await run_in_threadpool(parts.close)
 
     app = FastAPI(
@@ -68,7 +71,7 @@ def make_app(settings: ServiceSettings) -> FastAPI:
         app.include_router(module.router)
     app.include_router(unsubscribe_router(parts.database), include_in_schema=False)
     app.include_router(page_router)
-    app.add_middleware(Gate, parts=parts)
+    app.add_middleware(Gate, parts=parts, short_way=short_way)
     respond_with_problems(app)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from tamis.errors import NotAllowed, UnknownKey
 from tamis.service.limits import Limits
@@ -48,15 +49,15 @@ class KeyRing:
 
     def __init__(self, store: KeyStore, limits: Limits) -> None:
         self._store, self._limits = store, limits
-        self._known: dict[str, tuple[float, Key | None]] = {}
-        self._used: dict[str, str] = {}
+        self._known: dict[str, tuple[float, Caller | None]] = {}
+        self._used: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def recall(self, text: str) -> Caller | None:
         """The caller with a key that was looked up a moment ago; None if it was not."""
         prefix, secret = parse_key(text)
-        until, key = self._known.get(prefix, (0.0, None))
-        return self._check(key, secret) if time.monotonic() < until else None
+        until, caller = self._known.get(prefix, (0.0, None))
+        return self._check(caller, secret) if time.monotonic() < until else None
 
     def find(self, text: str) -> Caller:
         """The caller with a key; NoKey if it is unknown or revoked."""
@@ -65,10 +66,10 @@ class KeyRing:
 
     def counts(self, prefix: str) -> bool:
         """Whether a key that was let in before is still one; as of five seconds ago at most."""
-        until, key = self._known.get(prefix, (0.0, None))
+        until, caller = self._known.get(prefix, (0.0, None))
         if time.monotonic() >= until:
-            key = self._look_up(prefix)
-        return key is not None and key.revoked_at is None
+            caller = self._look_up(prefix)
+        return caller is not None and caller.key.revoked_at is None
 
     def forget(self, prefix: str) -> None:
         """Look a key up again."""
@@ -80,22 +81,27 @@ class KeyRing:
         with self._lock:
             used, self._used = self._used, {}
         if used:
-            self._store.note_use(used)
+            moments = {
+                prefix: moment(datetime.fromtimestamp(at, UTC)) for prefix, at in used.items()
+            }
+            self._store.note_use(moments)
 
-    def _look_up(self, prefix: str) -> Key | None:
+    def _look_up(self, prefix: str) -> Caller | None:
         try:
-            key: Key | None = self._store.get(prefix)
+            key = self._store.get(prefix)
+            caller: Caller | None = Caller(key, self._limits.changed(key.limits))
         except UnknownKey:
-            key = None
+            caller = None
         with self._lock:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[prefix] = time.monotonic() + _KNOWN_FOR_S, key
-        return key
+            self._known[prefix] = time.monotonic() + _KNOWN_FOR_S, caller
+        return caller
 
-    def _check(self, key: Key | None, secret: str) -> Caller:
-        if not check_secret(key, secret) or key is None or key.revoked_at is not None:
+    def _check(self, caller: Caller | None, secret: str) -> Caller:
+        is_right = check_secret(None if caller is None else caller.key, secret)
+        if not is_right or caller is None or caller.key.revoked_at is not None:
             raise NoKey("the key is unknown or was revoked; ask for a new one")
         with self._lock:
-            self._used[key.prefix] = moment()
-        return Caller(key, self._limits.changed(key.limits))
+            self._used[caller.key.prefix] = time.time()
+        return caller

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -17,7 +19,14 @@ from starlette.exceptions import HTTPException
 from tamis import errors
 from tamis.service.limits import RateReached
 
-__all__ = ["BadRequest", "BodyTooLarge", "problem_of", "problem_type", "respond_with_problems"]
+__all__ = [
+    "BadRequest",
+    "BodyTooLarge",
+    "answer_of",
+    "problem_of",
+    "problem_type",
+    "respond_with_problems",
+]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -100,12 +109,22 @@ def problem_of(error: errors.TamisError) -> dict[str, Any]:
 
 def respond_with_problems(app: FastAPI) -> None:
     """Answer every error of an app as a problem."""
-    app.add_exception_handler(errors.TamisError, _answer_tamis)
-    app.add_exception_handler(RequestValidationError, _answer_validation)
-    app.add_exception_handler(HTTPException, _answer_http)
-    app.add_exception_handler(DataError, _answer_data)
-    app.add_exception_handler(PoolTimeout, _answer_pool)
-    app.add_exception_handler(Exception, _answer_anything)
+    for kind, answer in _ANSWERS.items():
+        app.add_exception_handler(kind, partial(_answer_request, answer))
+    app.add_exception_handler(Exception, partial(_answer_request, _answer_anything))
+
+
+def answer_of(error: Exception) -> JSONResponse | None:
+    """The answer to an error; None to a fault of ours, which nobody foresaw."""
+    answers = (_ANSWERS.get(kind) for kind in type(error).__mro__)
+    found = next((one for one in answers if one is not None), None)
+    return None if found is None else found(error)
+
+
+def _answer_request(
+    answer: Callable[[Exception], JSONResponse], request: Request, error: Exception
+) -> JSONResponse:
+    return answer(error)
 
 
 def problem_response(error: errors.TamisError) -> JSONResponse:
@@ -121,12 +140,12 @@ def problem_response(error: errors.TamisError) -> JSONResponse:
     return _response(told, headers)
 
 
-def _answer_tamis(request: Request, error: Exception) -> JSONResponse:
+def _answer_tamis(error: Exception) -> JSONResponse:
     assert isinstance(error, errors.TamisError)
     return problem_response(error)
 
 
-def _answer_validation(request: Request, error: Exception) -> JSONResponse:
+def _answer_validation(error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     found = [
         {"place": ".".join(str(part) for part in one["loc"]), "problem": one["msg"]}
@@ -143,7 +162,7 @@ def _answer_validation(request: Request, error: Exception) -> JSONResponse:
     return _response(told)
 
 
-def _answer_http(request: Request, error: Exception) -> JSONResponse:
+def _answer_http(error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
     word = phrase.lower().replace(" ", "-")
@@ -156,17 +175,17 @@ def _answer_http(request: Request, error: Exception) -> JSONResponse:
     return _response(told, dict(error.headers or {}))
 
 
-def _answer_data(request: Request, error: Exception) -> JSONResponse:
+def _answer_data(error: Exception) -> JSONResponse:
     return problem_response(errors.InvalidValue("the database cannot hold a value of the request"))
 
 
-def _answer_pool(request: Request, error: Exception) -> JSONResponse:
+def _answer_pool(error: Exception) -> JSONResponse:
     return problem_response(
         errors.StorageUnavailable("all connections to the database are in use; try again")
     )
 
 
-def _answer_anything(request: Request, error: Exception) -> JSONResponse:
+def _answer_anything(error: Exception) -> JSONResponse:
     told = {
         "type": "urn:tamis:error:internal",
         "title": "Internal error",
@@ -174,6 +193,15 @@ def _answer_anything(request: Request, error: Exception) -> JSONResponse:
         "detail": "the service has a fault; its log says more",
     }
     return _response(told)
+
+
+_ANSWERS: dict[type[Exception], Callable[[Exception], JSONResponse]] = {
+    errors.TamisError: _answer_tamis,
+    RequestValidationError: _answer_validation,
+    HTTPException: _answer_http,
+    DataError: _answer_data,
+    PoolTimeout: _answer_pool,
+}
 
 
 def _response(told: dict[str, Any], headers: dict[str, str] | None = None) -> JSONResponse:

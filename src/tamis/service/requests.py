@@ -27,6 +27,8 @@ __all__ = [
     "ThatVersion",
     "TheParts",
     "etag",
+    "read_strictly",
+    "version_of",
 ]
 
 _ETAG = re.compile(r'(?:W/)?"(\d{1,18})"', re.ASCII)
@@ -35,22 +37,26 @@ _BEARER = HTTPBearer(
 )
 
 
+def read_strictly(body: bytes) -> Any:
+    """The JSON of a body, which must be what it says: no key twice, no NaN, not too deep."""
+    try:
+        if b"NaN" in body or b"Infinity" in body:
+            json.loads(body, parse_constant=_refuse)
+        return load_json(body)
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the body is not UTF-8: {error}") from None
+    except RecursionError:
+        raise BadRequest("the body's JSON is nested too deep") from None
+    except ValueError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+
+
 class _StrictRequest(Request):
-    """A request whose JSON must be what it says: no key twice, no NaN, not too deep."""
+    """A request whose JSON is read strictly."""
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
-            body = await self.body()
-            try:
-                if b"NaN" in body or b"Infinity" in body:
-                    json.loads(body, parse_constant=_refuse)
-                self._json = load_json(body)
-            except UnicodeDecodeError as error:
-                raise BadRequest(f"the body is not UTF-8: {error}") from None
-            except RecursionError:
-                raise BadRequest("the body's JSON is nested too deep") from None
-            except ValueError as error:
-                raise BadRequest(f"the body is not JSON: {error}") from None
+            self._json = read_strictly(await self.body())
         return self._json
 
 
@@ -114,18 +120,27 @@ def etag(version: int) -> str:
     return f'"{version}"'
 
 
-async def _if_match(
-    if_match: Annotated[
-        str | None,
-        Header(description='Only if it still has this ETag, as in `"3"`.', examples=['"3"']),
-    ] = None,
-) -> int | None:
+def version_of(if_match: str | None) -> int | None:
+    """The version that an ``If-Match`` asks for; None for any.
+
+    >>> version_of('"3"'), version_of("*")
+    (3, None)
+    """
     if if_match is None or if_match.strip() == "*":
         return None
     found = _ETAG.fullmatch(if_match.strip())
     if found is None:
         raise BadRequest(f'If-Match {if_match!r} is no ETag of ours, such as "3"')
     return int(found[1])
+
+
+async def _if_match(
+    if_match: Annotated[
+        str | None,
+        Header(description='Only if it still has this ETag, as in `"3"`.', examples=['"3"']),
+    ] = None,
+) -> int | None:
+    return version_of(if_match)
 
 
 async def _if_none_match(

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tamis.service.limits import Limits
-from tamis.storage.drafts import LONGEST_NAME, told_spelling
+from tamis.storage.drafts import LONGEST_NAME
 from tamis.storage.inbox import Delivery, Notification
 from tamis.storage.keys import Key
-from tamis.storage.subscriptions import Saved
 
 _FILTER = "brand = 'Huawei' AND price < 3300"
 _SAVED: dict[str, Any] = {
@@ -136,21 +135,6 @@ class SubscriptionOut(BaseModel):
     version: int = Field(description="Also the ETag.")
     created_at: str
     updated_at: str
-
-    @classmethod
-    def of(cls, saved: Saved) -> SubscriptionOut:
-        """A saved subscription as its owner sees it."""
-        held = saved.subscription
-        filter, spelling = told_spelling(saved.spelling)
-        place = held.location
-        return cls.model_construct(
-            id=held.id, owner=held.owner, filter=filter, spelling=spelling,
-            priority=held.priority, delivery=dict(held.delivery),
-            location=None if place is None else [place.lon, place.lat], radius_m=held.radius_m,
-            area=None if place is None else held.area,
-            is_paused=saved.is_paused, version=saved.version, created_at=saved.created_at,
-            updated_at=saved.updated_at,
-        )  # fmt: skip
 
 
 class SubscriptionPage(BaseModel):

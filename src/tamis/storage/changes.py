@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import Connection, Row, bindparam, func, select, text, update
 
 from tamis.storage.database import Database
+from tamis.storage.direct import Direct, statement
 from tamis.storage.tables import changes, counters, moment, subscriptions
 
 if TYPE_CHECKING:
@@ -24,7 +25,16 @@ _RAISE = (
     .values(last=counters.c.last + bindparam("n_changes"))
     .returning(counters.c.last)
 )
-_LAST = select(counters.c.last).where(counters.c.name == "changes")
+_LAST = statement("SELECT last FROM counters WHERE name = 'changes'")
+_RAISE_BY_ONE = statement("UPDATE counters SET last = last + 1 WHERE name = 'changes'")
+_LOG_ONE = statement(
+    "INSERT INTO changes (sequence, id, at) "
+    "SELECT last, :id, :at FROM counters WHERE name = 'changes'",
+    postgresql="WITH raised AS (UPDATE counters SET last = last + 1 WHERE name = 'changes' "
+    "RETURNING last), logged AS (INSERT INTO changes (sequence, id, at) "
+    "SELECT last, :id, :at FROM raised) "
+    "SELECT pg_notify(:channel, CAST(last AS text)) FROM raised",
+)
 _LOG_IN_SQLITE = "INSERT INTO changes (sequence, id, at) VALUES (?, ?, ?)"
 # One statement however many there are: every other is a way to the server and back.
 _LOG_IN_POSTGRESQL = text(
@@ -53,6 +63,13 @@ def log_changes(connection: Connection, ids: Sequence[str]) -> int:
     return last
 
 
+def log_change(direct: Direct, id: str) -> None:
+    """Write one change down, as ``log_changes`` does, with the commit."""
+    if direct.is_sqlite:
+        direct.later(_RAISE_BY_ONE, {})
+    direct.later(_LOG_ONE, {"id": id, "at": moment(), "channel": _CHANNEL})
+
+
 class LoggedChange(NamedTuple):
     """A subscription that changed, and how it is now: its row, or None if it must not match."""
 
@@ -69,8 +86,8 @@ class ChangeLog:
 
     def last(self) -> int:
         """The sequence of the last change; 0 if there is none."""
-        with self.database.reading() as connection:
-            return _last(connection)
+        ((found,),) = self.database.ask(_LAST, {})
+        return int(found)
 
     def after(self, sequence: int) -> list[LoggedChange]:
         """The subscriptions that changed after a sequence, each with its last change, in order.
@@ -152,8 +169,3 @@ def _listen(database: Database) -> psycopg.Connection:
     connection = psycopg.connect(address, autocommit=True, connect_timeout=5)
     connection.execute(f"LISTEN {_CHANNEL}")
     return connection
-
-
-def _last(connection: Connection) -> int:
-    found: int = connection.execute(_LAST).scalar_one()
-    return found

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -23,16 +23,29 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, PoolProxiedConnection
 
 from tamis.errors import MissingExtra, StorageError, StorageUnavailable, quoted
+from tamis.storage.direct import (
+    Direct,
+    PostgresqlDirect,
+    Rows,
+    SqliteDirect,
+    Statement,
+    Values,
+)
 from tamis.storage.tables import COUNTERS, counters
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
+_T = TypeVar("_T")
+
 _BUSY_S = 30
 _CONNECT_S = 5
+# One for each thread of a service; to open another for a moment costs more than to keep it.
+_POOL = {"pool_size": 20, "max_overflow": 4}
+_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _MIGRATING = 0x74616D6A  # the lock of those who make the tables, in PostgreSQL
 
 
@@ -46,8 +59,12 @@ class Database:
     >>> database.close(); folder.cleanup()
 
     ``reading`` and ``writing`` give a connection inside a transaction, which is committed at the
-    end, or taken back if something is raised. Both may be used by many threads. Connections are
-    kept for the next transaction until ``close``; with ``keep=False`` none is.
+    end, or taken back if something is raised. ``ask`` and ``change`` do the same in fewer steps,
+    without SQLAlchemy, for what every request does. All may be used by many threads. Connections
+    are kept for the next transaction until ``close``; with ``keep=False`` none is.
+
+    That a connection was lost since it was last used is noticed by the first statement, before
+    anything is done; the transaction then begins again on a new one.
     """
 
     def __init__(self, url: str, *, keep: bool = True) -> None:
@@ -55,6 +72,8 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         make_engine = _sqlite_engine if self.is_sqlite else _postgresql_engine
         self._engine = make_engine(self.url, {} if keep else {"poolclass": NullPool})
+        self._make_direct = SqliteDirect if self.is_sqlite else PostgresqlDirect
+        self._driver_error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
         # SQLite lets one write at a time, and those who wait sleep; here they queue.
         self._turn = threading.Lock() if self.is_sqlite else nullcontext()
 
@@ -101,40 +120,107 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that reads, and sees one state of the database from beginning to end."""
-        with self._failing_clearly(), self._engine.connect() as connection:
-            if not self.is_sqlite:
-                connection.execution_options(
-                    isolation_level="REPEATABLE READ", postgresql_readonly=True
-                )
-            with connection.begin():
-                yield connection
+        with self._failing_clearly(), self._begin(writes=False) as connection:
+            yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that may change the database."""
-        with self._turn, self._failing_clearly(), self._engine.connect() as connection:
-            connection.execution_options(tamis_writes=True)
-            with connection.begin():
-                yield connection
+        with self._turn, self._failing_clearly(), self._begin(writes=True) as connection:
+            yield connection
+
+    def ask(self, statement: Statement, values: Values) -> Rows:
+        """The rows of one statement that only reads: by itself it is a transaction."""
+        return self._directly(lambda direct: direct.all(statement, values))
+
+    def change(self, work: Callable[[Direct], _T]) -> _T:
+        """What ``work`` returns, which may change the database, in one transaction.
+
+        If the connection is lost before the commit was sent, ``work`` is done once more.
+        """
+
+        def transact(direct: SqliteDirect | PostgresqlDirect) -> _T:
+            direct.begin()
+            made = work(direct)
+            direct.commit()
+            return made
+
+        with self._turn:
+            return self._directly(transact)
 
     def close(self) -> None:
         """End all connections."""
         self._engine.dispose()
 
     @contextmanager
+    def _begin(self, *, writes: bool) -> Iterator[Connection]:
+        connection = self._connect(writes)
+        try:
+            transaction = connection.begin()
+        except DBAPIError as error:
+            connection.close()
+            if not error.connection_invalidated:
+                raise
+            connection = self._connect(writes)
+            transaction = connection.begin()
+        with connection, transaction:
+            yield connection
+
+    def _connect(self, writes: bool) -> Connection:
+        return self._engine.connect().execution_options(tamis_writes=writes)
+
+    def _directly(self, use: Callable[[SqliteDirect | PostgresqlDirect], _T]) -> _T:
+        """Use a connection of the driver's; what was not committed is taken back."""
+        with self._failing_clearly():
+            for is_last in (False, True):
+                held = self._engine.raw_connection()
+                direct = self._make_direct(held.driver_connection)
+                try:
+                    made = use(direct)
+                except BaseException as error:
+                    if not self._let_go(held, error):
+                        raise
+                    if is_last or direct.is_committing:
+                        raise self._went_away(error) from error
+                else:
+                    held.close()
+                    return made
+        raise AssertionError("the last time returns or raises")
+
+    def _let_go(self, held: PoolProxiedConnection, error: BaseException) -> bool:
+        """Give back a connection that failed; whether that was because it was lost."""
+        dialect = self._engine.dialect
+        if not dialect.is_disconnect(error, held.driver_connection, None):  # type: ignore[arg-type]
+            held.close()
+            return False
+        held.invalidate()
+        self._engine.dispose()  # the others are as old as this one
+        return True
+
+    @contextmanager
     def _failing_clearly(self) -> Iterator[None]:
         try:
             yield
-        except OperationalError as error:
-            raise StorageUnavailable(
-                f"the database {self.name} cannot be used now: {_cause(error)}"
-            ) from error
-        except DBAPIError as error:
-            if error.connection_invalidated:
+        except (DBAPIError, self._driver_error) as error:
+            told = self._told(error)
+            if isinstance(told, OperationalError):
                 raise StorageUnavailable(
-                    f"the database {self.name} went away: {_cause(error)}"
+                    f"the database {self.name} cannot be used now: {_cause(told)}"
                 ) from error
-            raise
+            if told.connection_invalidated:
+                raise self._went_away(told.orig) from error
+            raise told from None
+
+    def _told(self, error: Exception) -> DBAPIError:
+        """The error as SQLAlchemy tells it, whoever raised it."""
+        if isinstance(error, DBAPIError):
+            return error
+        told = DBAPIError.instance(None, None, error, self._driver_error)
+        assert isinstance(told, DBAPIError)
+        return told
+
+    def _went_away(self, error: BaseException | None) -> StorageUnavailable:
+        return StorageUnavailable(f"the database {self.name} went away: {_line(error)}")
 
 
 def _migrations() -> Config:
@@ -183,7 +269,7 @@ def _sqlite_engine(url: URL, options: dict[str, Any]) -> Engine:
     folder = Path(str(url.database)).absolute().parent
     if not folder.is_dir():
         raise StorageError(f"there is no folder {folder} for the database; make it first")
-    engine = create_engine(url, connect_args={"timeout": _BUSY_S}, **options)
+    engine = create_engine(url, connect_args={"timeout": _BUSY_S}, **(options or _POOL))
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, record: Any) -> None:
@@ -201,15 +287,27 @@ def _sqlite_engine(url: URL, options: dict[str, Any]) -> Engine:
 
 
 def _postgresql_engine(url: URL, options: dict[str, Any]) -> Engine:
-    pool = options or {"pool_size": 8, "max_overflow": 8, "pool_timeout": _CONNECT_S}
+    pool = options or {**_POOL, "pool_timeout": _CONNECT_S}
     arguments = {"connect_timeout": _CONNECT_S}
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args=arguments, **pool)
+        # As in SQLite, transactions begin where we say.
+        engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args=arguments, **pool)
     except ImportError as error:
         raise MissingExtra(
             f"PostgreSQL needs psycopg ({error}). Install it: pip install 'tamis[service]'"
         ) from error
 
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("tamis_writes", False)
+        connection.exec_driver_sql("BEGIN" if writes else _BEGIN_READING)
+
+    return engine
+
 
 def _cause(error: DBAPIError) -> str:
-    return " ".join(str(error.orig).split())
+    return _line(error.orig)
+
+
+def _line(error: BaseException | None) -> str:
+    return " ".join(str(error).split())

@@ -22,8 +22,10 @@ from tamis.errors import (
 )
 from tamis.storage.changes import log_changes
 from tamis.storage.database import Database
+from tamis.storage.direct import direct_of
 from tamis.storage.drafts import Rules, plain_row, read_draft
-from tamis.storage.subscriptions import count_in, count_in_many, row_of
+from tamis.storage.owners import count_in, count_in_many
+from tamis.storage.subscriptions import row_of
 from tamis.storage.tables import moment, owners, subscriptions
 from tamis.values import load_json
 
@@ -82,8 +84,7 @@ class LineReader:
         row = plain_row(held, self.rules, now)
         if row is not None:
             return row
-        made = row_of(replace(read_draft(held, self.rules), created_at=now, updated_at=now))
-        return tuple([made[name] for name in _COLUMNS])
+        return row_of(replace(read_draft(held, self.rules), created_at=now, updated_at=now))
 
 
 class Importer:
@@ -121,7 +122,7 @@ class Importer:
         else:
             for owner, count in sorted(created.items()):
                 if count:  # beyond the limit only if another import was at work at the same time
-                    count_in(connection, owner, count, self.most)
+                    count_in(direct_of(connection), owner, count, self.most)
         log_changes(connection, list(versions))
         return outcome
 
@@ -229,7 +230,8 @@ _UPSERT = (
     + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _KEPT)
     + ", version = subscriptions.version + 1"
 )
-_STAGE = text("CREATE TEMP TABLE staged (LIKE subscriptions) ON COMMIT DROP")
+# It stays with the connection, empty after each transaction: to make it takes longer than a copy.
+_STAGE = text("CREATE TEMP TABLE IF NOT EXISTS staged (LIKE subscriptions) ON COMMIT DELETE ROWS")
 _UNSTAGE = text(
     _UPSERT.format(source=f"SELECT {', '.join(_COLUMNS)} FROM staged ORDER BY id")
     + " WHERE subscriptions.owner = excluded.owner RETURNING id, version"

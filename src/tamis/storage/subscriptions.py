@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import func, or_, select
 
 from tamis.errors import (
     DuplicateSubscription,
-    LimitReached,
     UnknownSubscription,
     VersionConflict,
     quoted,
@@ -22,33 +18,65 @@ from tamis.errors import (
 from tamis.language import to_json
 from tamis.model import Subscription
 from tamis.model.subscription import CIRCLE
-from tamis.storage.changes import log_changes
+from tamis.storage.changes import log_change
 from tamis.storage.database import Database
+from tamis.storage.direct import Direct, statement
+from tamis.storage.owners import count_in, count_off
 from tamis.storage.tables import counters, moment, owners, subscriptions
 
 _PAGE = 1_000
-# Made once: to make a statement of so many columns takes longer than to execute it.
-_ID = subscriptions.c.id == bindparam("wanted")
-_READ = select(subscriptions).where(_ID)
-_LOCK = _READ.with_for_update()  # nothing in SQLite, where the whole database is ours
-_UPDATE = update(subscriptions).where(_ID)
-_INSERTS = {
-    name: dialect.insert(subscriptions)
-    .on_conflict_do_nothing(index_elements=["id"])
-    .returning(subscriptions.c.id)
-    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
-}
-_DIALECTS = (("sqlite", sqlite), ("postgresql", postgresql))
-_ADD_OWNER: dict[str, Any] = {name: dialect.insert(owners) for name, dialect in _DIALECTS}
-_COUNT = {
-    name: made.on_conflict_do_update(
-        index_elements=["owner"],
-        set_={"n_subscriptions": owners.c.n_subscriptions + made.excluded.n_subscriptions},
-    )
-    for name, made in _ADD_OWNER.items()
-}
-_COUNT_BACK = {name: made.returning(owners.c.n_subscriptions) for name, made in _COUNT.items()}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+class SubscriptionRow(NamedTuple):
+    """A row of the table, its columns in their order; ``filter`` and such are JSON text."""
+
+    id: str
+    owner: str
+    filter: str
+    spelling: str
+    priority: int
+    delivery: str
+    lon: float | None
+    lat: float | None
+    radius_m: float | None
+    area: str | None
+    is_paused: bool  # 0 or 1 from SQLite
+    version: int
+    created_at: str
+    updated_at: str
+
+
+_NAMES = SubscriptionRow._fields
+_COLUMNS = ", ".join(_NAMES)
+_READ = f"SELECT {_COLUMNS} FROM subscriptions WHERE id = :id"
+_READ_ONE = statement(_READ)
+_LOCK = statement(_READ, postgresql=f"{_READ} FOR UPDATE")  # in SQLite the whole database is ours
+_INSERT = statement(
+    f"INSERT INTO subscriptions ({_COLUMNS}) VALUES ({', '.join(f':{name}' for name in _NAMES)}) "
+    "ON CONFLICT (id) DO NOTHING RETURNING id"
+)
+_UPDATE = statement(
+    f"UPDATE subscriptions SET {', '.join(f'{name} = :{name}' for name in _NAMES[1:])} "
+    "WHERE id = :id"
+)
+# Only those of an owner and only that version, if they are said.
+_CHOSEN = (
+    "WHERE id = :id AND owner = COALESCE(:owner, owner) AND version = COALESCE(:version, version)"
+)
+_SET = statement(
+    "UPDATE subscriptions SET priority = COALESCE(:priority, priority), "
+    "is_paused = COALESCE(:is_paused, is_paused), version = version + 1, updated_at = :updated_at "
+    f"{_CHOSEN} RETURNING {_COLUMNS}"
+)
+_DELETE = statement(f"DELETE FROM subscriptions {_CHOSEN} RETURNING owner")
+_PAGES = {
+    has_owner: statement(
+        f"SELECT {_COLUMNS} FROM subscriptions WHERE id > :after "
+        f"{'AND owner = :owner ' if has_owner else ''}ORDER BY id LIMIT :most"
+    )
+    for has_owner in (True, False)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +119,18 @@ class SubscriptionStore:
 
     def create(self, saved: Saved, *, most: int | None = None) -> Saved:
         """Save a new subscription; its owner may have ``most`` of them."""
-        with self.database.writing() as connection:
-            return add(connection, saved, most)
+        return self.database.change(lambda direct: add(direct, saved, most))
 
     def get(self, id: str, owner: str | None = None) -> Saved:
         """The subscription with an id."""
-        with self.database.reading() as connection:
-            return _find(connection, id, owner)
+        return saved_of(self.read(id, owner))
+
+    def read(self, id: str, owner: str | None = None) -> SubscriptionRow:
+        """The row of the subscription with an id; its filter is not read."""
+        rows = self.database.ask(_READ_ONE, {"id": id})
+        if not rows or owner not in (None, rows[0][1]):
+            raise _unknown(id)
+        return SubscriptionRow._make(rows[0])
 
     def change(
         self, id: str, edit: Edit, *, owner: str | None = None, if_version: int | None = None
@@ -106,14 +139,43 @@ class SubscriptionStore:
 
         With ``if_version`` only if it still has that version.
         """
-        with self.database.writing() as connection:
-            before = _find(connection, id, owner, lock=True)
-            _check_version(before, if_version)
+
+        def work(direct: Direct) -> Saved:
+            before = _lock(direct, id)
+            if before is None or owner not in (None, before.owner):
+                raise _unknown(id)
+            _check_version(id, before.version, if_version)
             made = replace(edit(before), version=before.version + 1, updated_at=moment())
             if (made.id, made.owner) != (before.id, before.owner):
                 raise ValueError(f"an edit of {id!r} changed its id or owner")
-            _store(connection, made)
-        return made
+            _store(direct, made)
+            return made
+
+        return self.database.change(work)
+
+    def adjust(
+        self,
+        id: str,
+        *,
+        priority: int | None = None,
+        is_paused: bool | None = None,
+        owner: str | None = None,
+        if_version: int | None = None,
+    ) -> SubscriptionRow:
+        """Change what says nothing of what a subscription matches; its filter is not read."""
+        values = {
+            "id": id, "owner": owner, "version": if_version, "priority": priority,
+            "is_paused": is_paused, "updated_at": moment(),
+        }  # fmt: skip
+
+        def work(direct: Direct) -> SubscriptionRow:
+            rows = direct.all(_SET, values)
+            if not rows:
+                raise _why_not(direct, id, owner, if_version)
+            log_change(direct, id)
+            return SubscriptionRow._make(rows[0])
+
+        return self.database.change(work)
 
     def put(
         self,
@@ -130,55 +192,65 @@ class SubscriptionStore:
         With ``if_version`` only if it is there and has that version, with ``if_absent`` only if
         it is not there. Returns what was saved, and whether it is new.
         """
-        with self.database.writing() as connection:
-            before = _look(connection, id, lock=True)
+
+        def work(direct: Direct) -> tuple[Saved, bool]:
+            before = _lock(direct, id)
             if before is not None and owner not in (None, before.owner):
                 raise _taken(id)
             if before is None:
                 if if_version is not None:
                     raise VersionConflict(f"there is no subscription {quoted(id)} to replace")
-                return add(connection, make(None), most), True
+                return add(direct, make(None), most), True
             if if_absent:
                 raise VersionConflict(f"there is a subscription {quoted(id)} already")
-            _check_version(before, if_version)
-            made = make(before)
+            _check_version(id, before.version, if_version)
             made = replace(
-                made, version=before.version + 1, created_at=before.created_at, updated_at=moment()
-            )
+                make(before), version=before.version + 1, created_at=before.created_at,
+                updated_at=moment(),
+            )  # fmt: skip
             if (made.id, made.owner) != (before.id, before.owner):
                 raise _taken(id)
-            _store(connection, made)
-        return made, False
+            _store(direct, made)
+            return made, False
+
+        return self.database.change(work)
 
     def delete(self, id: str, *, owner: str | None = None, if_version: int | None = None) -> None:
-        """Take a subscription away."""
-        with self.database.writing() as connection:
-            before = _find(connection, id, owner, lock=True)
-            _check_version(before, if_version)
-            connection.execute(delete(subscriptions).where(subscriptions.c.id == id))
-            count_in(connection, before.owner, -1)
-            log_changes(connection, [id])
+        """Take a subscription away; its filter is not read."""
+
+        def work(direct: Direct) -> None:
+            rows = direct.all(_DELETE, {"id": id, "owner": owner, "version": if_version})
+            if not rows:
+                raise _why_not(direct, id, owner, if_version)
+            count_off(direct, rows[0][0])
+            log_change(direct, id)
+
+        self.database.change(work)
 
     def page(
         self, owner: str | None = None, *, after: str = "", most: int = 100, search: str = ""
-    ) -> list[Saved]:
+    ) -> list[SubscriptionRow]:
         """The subscriptions in the order of their ids, those after an id.
 
         ``search`` is looked for in ids and in filters as they were written, in any case.
         """
-        query = select(subscriptions).where(subscriptions.c.id > after)
+        if not search:
+            values = {"after": after, "owner": owner, "most": most}
+            return [
+                *map(SubscriptionRow._make, self.database.ask(_PAGES[owner is not None], values))
+            ]
+        query = select(subscriptions).where(
+            subscriptions.c.id > after,
+            or_(
+                subscriptions.c.id.icontains(search, autoescape=True),
+                subscriptions.c.spelling.icontains(search, autoescape=True),
+            ),
+        )
         if owner is not None:
             query = query.where(subscriptions.c.owner == owner)
-        if search:
-            query = query.where(
-                or_(
-                    subscriptions.c.id.icontains(search, autoescape=True),
-                    subscriptions.c.spelling.icontains(search, autoescape=True),
-                )
-            )
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(subscriptions.c.id).limit(most)).all()
-        return [saved_of(row) for row in rows]
+        return [SubscriptionRow._make(row) for row in rows]
 
     def count(self, owner: str | None = None) -> int:
         """How many subscriptions there are."""
@@ -205,42 +277,44 @@ class SubscriptionStore:
                 yield subscription_of(row)
 
 
-def add(connection: Connection, saved: Saved, most: int | None = None) -> Saved:
+def add(direct: Direct, saved: Saved, most: int | None = None) -> Saved:
     """Save a new subscription in a transaction of the caller's; see `SubscriptionStore.create`."""
-    made = _stamped(saved)
+    now = moment()
+    made = replace(saved, version=1, created_at=now, updated_at=now)
     # The subscription before its owner, as where one is deleted: else two could wait for each
     # other.
-    if connection.execute(_INSERTS[connection.dialect.name], row_of(made)).first() is None:
+    if not direct.all(_INSERT, row_of(made)._asdict()):
         raise _taken(made.id)
-    count_in(connection, made.owner, 1, most)
-    log_changes(connection, [made.id])
+    count_in(direct, made.owner, 1, most)
+    log_change(direct, made.id)
     return made
 
 
-def row_of(saved: Saved) -> dict[str, Any]:
+def row_of(saved: Saved) -> SubscriptionRow:
     """The row of a subscription."""
     held, spelling = saved.subscription, _as_text(saved.spelling)
     is_json = isinstance(saved.spelling, Mapping) and saved.spelling.keys() != {"query"}
-    return {
-        "id": held.id,
-        "owner": held.owner,
-        "filter": spelling if is_json else _as_text(to_json(held.filter)),
-        "spelling": spelling,
-        "priority": held.priority,
-        "delivery": _as_text(held.delivery),
-        "lon": held.location and held.location.lon,
-        "lat": held.location and held.location.lat,
-        "radius_m": held.radius_m,
-        "area": held.area if held.location else None,
-        "is_paused": saved.is_paused,
-        "version": saved.version,
-        "created_at": saved.created_at,
-        "updated_at": saved.updated_at,
-    }
+    place = held.location
+    return SubscriptionRow(
+        held.id,
+        held.owner,
+        spelling if is_json else _as_text(to_json(held.filter)),
+        spelling,
+        held.priority,
+        _as_text(held.delivery),
+        None if place is None else place.lon,
+        None if place is None else place.lat,
+        held.radius_m,
+        None if place is None else held.area,
+        saved.is_paused,
+        saved.version,
+        saved.created_at,
+        saved.updated_at,
+    )
 
 
-def subscription_of(row: Row[Any]) -> Subscription:
-    """The subscription in a row."""
+def subscription_of(row: Any) -> Subscription:
+    """The subscription in a row, one of ours or of SQLAlchemy's."""
     return Subscription(
         row.id,
         json.loads(row.filter),
@@ -253,71 +327,40 @@ def subscription_of(row: Row[Any]) -> Subscription:
     )
 
 
-def saved_of(row: Row[Any]) -> Saved:
+def saved_of(row: SubscriptionRow) -> Saved:
     """The subscription in a row, with all that is saved beside it."""
     return Saved(
         subscription_of(row),
         json.loads(row.spelling),
-        row.is_paused,
+        bool(row.is_paused),
         row.version,
         row.created_at,
         row.updated_at,
     )
 
 
-def count_in(connection: Connection, owner: str, change: int, most: int | None = None) -> None:
-    """Add to the number of an owner's subscriptions; the owner is made if there is none."""
-    statement = _COUNT_BACK[connection.dialect.name]
-    counted = connection.execute(statement, _counted(owner, change)).scalar_one()
-    if most is not None and counted > most:
-        raise LimitReached(
-            f"this would be subscription {counted:,} of owner {quoted(owner)}, who may have "
-            f"{most:,}; delete some first"
-        )
+def _lock(direct: Direct, id: str) -> Saved | None:
+    rows = direct.all(_LOCK, {"id": id})
+    return saved_of(SubscriptionRow._make(rows[0])) if rows else None
 
 
-def count_in_many(connection: Connection, changes: Mapping[str, int]) -> None:
-    """``count_in`` for many owners, who may have as many as they like."""
-    # In order, so that two who do this at once cannot wait for each other.
-    rows = [_counted(owner, change) for owner, change in sorted(changes.items()) if change]
-    if rows:
-        connection.execute(_COUNT[connection.dialect.name], rows)
+def _store(direct: Direct, made: Saved) -> None:
+    direct.later(_UPDATE, row_of(made)._asdict())
+    log_change(direct, made.id)
 
 
-def _counted(owner: str, change: int) -> dict[str, Any]:
-    return {
-        "owner": owner,
-        "webhook_secret": new_webhook_secret(),
-        "n_subscriptions": change,
-        "created_at": moment(),
-    }
+def _why_not(direct: Direct, id: str, owner: str | None, version: int | None) -> Exception:
+    """Why a statement with ``_CHOSEN`` found no row."""
+    rows = direct.all(_READ_ONE, {"id": id})
+    if rows and owner in (None, rows[0][1]):
+        found = SubscriptionRow._make(rows[0])
+        if version not in (None, found.version):
+            return _conflict(id, found.version, version)
+    return _unknown(id)
 
 
-def new_webhook_secret() -> str:
-    """A secret in the spelling of the Standard Webhooks specification."""
-    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
-
-
-def _stamped(saved: Saved) -> Saved:
-    now = moment()
-    return replace(saved, version=1, created_at=now, updated_at=now)
-
-
-def _find(connection: Connection, id: str, owner: str | None, *, lock: bool = False) -> Saved:
-    found = _look(connection, id, lock=lock)
-    if found is None or owner not in (None, found.owner):
-        raise UnknownSubscription(f"there is no subscription {quoted(id)}")
-    return found
-
-
-def _look(connection: Connection, id: str, *, lock: bool) -> Saved | None:
-    row = connection.execute(_LOCK if lock else _READ, {"wanted": id}).first()
-    return None if row is None else saved_of(row)
-
-
-def _store(connection: Connection, made: Saved) -> None:
-    connection.execute(_UPDATE, {**row_of(made), "wanted": made.id})
-    log_changes(connection, [made.id])
+def _unknown(id: str) -> UnknownSubscription:
+    return UnknownSubscription(f"there is no subscription {quoted(id)}")
 
 
 def _taken(id: str) -> DuplicateSubscription:
@@ -326,12 +369,16 @@ def _taken(id: str) -> DuplicateSubscription:
     )
 
 
-def _check_version(saved: Saved, wanted: int | None) -> None:
-    if wanted is not None and saved.version != wanted:
-        raise VersionConflict(
-            f"subscription {quoted(saved.id)} has version {saved.version}, not {wanted}; "
-            "read it again and repeat the change"
-        )
+def _check_version(id: str, version: int, wanted: int | None) -> None:
+    if wanted not in (None, version):
+        raise _conflict(id, version, wanted)
+
+
+def _conflict(id: str, version: int, wanted: int | None) -> VersionConflict:
+    return VersionConflict(
+        f"subscription {quoted(id)} has version {version}, not {wanted}; "
+        "read it again and repeat the change"
+    )
 
 
 def _as_text(held: Mapping[str, Any] | Sequence[Any] | str | bool) -> str:

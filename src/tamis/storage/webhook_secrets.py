@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy import select, update
 
 from tamis.storage.database import Database
-from tamis.storage.subscriptions import count_in, new_webhook_secret
+from tamis.storage.direct import direct_of
+from tamis.storage.owners import count_in, new_webhook_secret
 from tamis.storage.tables import owners
 
 __all__ = ["renew_webhook_secret", "webhook_secret"]
@@ -19,7 +20,7 @@ def webhook_secret(database: Database, owner: str) -> str:
     if found is not None:
         return found
     with database.writing() as connection:
-        count_in(connection, owner, 0)
+        count_in(direct_of(connection), owner, 0)
         made: str = connection.execute(query).scalar_one()
     return made
 
@@ -28,7 +29,7 @@ def renew_webhook_secret(database: Database, owner: str) -> str:
     """Give an owner another secret; what was signed with the old one no longer counts."""
     secret = new_webhook_secret()
     with database.writing() as connection:
-        count_in(connection, owner, 0)
+        count_in(direct_of(connection), owner, 0)
         connection.execute(
             update(owners).where(owners.c.owner == owner).values(webhook_secret=secret)
         )

@@ -14,9 +14,11 @@ from tamis.bench.service.delivering import measure_deliveries
 from tamis.bench.service.importing import measure_import
 from tamis.bench.service.processes import running_server
 from tamis.bench.service.requests import RATE, measure_requests
+from tamis.bench.service.software import describe_software
 from tamis.bench.suite import known
 
 CELLS = ("requests", "import", "deliveries")
+DATABASES = ("sqlite", "postgresql")
 N_IMPORTED = 1_000_000
 N_NOTIFICATIONS = 10_000
 REQUESTS_S = 60.0
@@ -55,6 +57,9 @@ class ServiceRun:
 
     def _found_in(self, folder: Path, cell: str) -> dict[str, Any]:
         url = self.url or f"sqlite:///{folder}/tamis.db"
+        return {**self._measured(folder, cell, url), "software": describe_software(url)}
+
+    def _measured(self, folder: Path, cell: str, url: str) -> dict[str, Any]:
         if cell == "import":
             return measure_import(folder, url, max(1_000, round(N_IMPORTED * self.scale)))
         if cell == "deliveries":

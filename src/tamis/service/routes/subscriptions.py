@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Response
 
 from tamis.errors import InvalidSubscription, quoted
+from tamis.model.subscription import DEFAULT_PRIORITY
 from tamis.service.key_ring import Caller
 from tamis.service.parts import Parts
 from tamis.service.problems import BadRequest
@@ -33,10 +34,15 @@ from tamis.service.schemas import (
     SubscriptionPage,
     SubscriptionReplacement,
 )
+from tamis.service.told import told_of_row, told_of_saved
 from tamis.storage import Saved
+from tamis.storage.direct import direct_of
 from tamis.storage.drafts import Rules, check_name, read_changes, read_draft
 from tamis.storage.idempotency import Token, claim, keep
 from tamis.storage.subscriptions import add
+
+_ADJUSTED = frozenset({"priority", "is_paused"})  # fields that nothing else depends on
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"], route_class=StrictRoute)
 
@@ -74,15 +80,17 @@ def create(
     held.setdefault("id", new_id())
     saved = read_draft(held, rules_of(caller, parts))
     if idempotency_key is None:
-        return _created(parts.subscriptions.create(saved, most=caller.most_subscriptions))
+        made = parts.subscriptions.create(saved, most=caller.most_subscriptions)
+        return _answer(201, told_of_saved(made))
     token = Token(caller.key.prefix, _check_token(idempotency_key), _hash("subscriptions", body))
     with parts.database.writing() as connection:
         earlier = claim(connection, token)
         if earlier is not None and earlier.text is not None:
             return _answer(earlier.status or 201, json.loads(earlier.text))
-        made = SubscriptionOut.of(add(connection, saved, caller.most_subscriptions)).model_dump()
-        keep(connection, token, 201, json.dumps(made))
-    return _answer(201, made)
+        made = add(direct_of(connection), saved, caller.most_subscriptions)
+        told = told_of_saved(made)
+        keep(connection, token, 201, json.dumps(told))
+    return _answer(201, told)
 
 
 @router.get(
@@ -106,11 +114,11 @@ def list_page(
     found = parts.subscriptions.page(
         chosen, after=_id_of_cursor(cursor), most=limit + 1, search=search
     )
-    page = SubscriptionPage.model_construct(
-        items=[SubscriptionOut.of(one) for one in found[:limit]],
-        next=_cursor(found[limit - 1].id) if len(found) > limit else None,
-    )
-    return Response(page.model_dump_json(), media_type="application/json")
+    told = {
+        "items": [told_of_row(one) for one in found[:limit]],
+        "next": _cursor(found[limit - 1].id) if len(found) > limit else None,
+    }
+    return Response(_ENCODER.encode(told), media_type="application/json")
 
 
 @router.get(
@@ -121,11 +129,11 @@ def read(
     id: Id, caller: SubscriberCaller, parts: TheParts, if_none_match: EachVersion = None
 ) -> Response:
     """A subscription, with its version as the ETag."""
-    saved = parts.subscriptions.get(_known_id(id), caller.owner)
+    row = parts.subscriptions.read(_known_id(id), caller.owner)
     known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
-    if etag(saved.version) in known or "*" in known:
-        return Response(status_code=304, headers={"ETag": etag(saved.version)})
-    return _answer(200, SubscriptionOut.of(saved).model_dump())
+    if etag(row.version) in known or "*" in known:
+        return Response(status_code=304, headers={"ETag": etag(row.version)})
+    return _answer(200, told_of_row(row))
 
 
 @router.put(
@@ -163,7 +171,7 @@ def put(
         id, make, owner=caller.owner, if_version=if_version, if_absent=if_none_match == "*",
         most=caller.most_subscriptions,
     )  # fmt: skip
-    return _answer(201 if is_new else 200, SubscriptionOut.of(made).model_dump())
+    return _answer(201 if is_new else 200, told_of_saved(made))
 
 
 @router.patch(
@@ -182,12 +190,19 @@ def change(
     for name in ("filter", "is_paused"):
         if name in given and given[name] is None:
             raise InvalidSubscription(f"{name} cannot be taken away; give another, or leave it out")
+    if given.keys() <= _ADJUSTED:
+        if "priority" in given:
+            given["priority"] = DEFAULT_PRIORITY if given["priority"] is None else given["priority"]
+        row = parts.subscriptions.adjust(
+            _known_id(id), **given, owner=caller.owner, if_version=if_version
+        )
+        return _answer(200, told_of_row(row))
     rules, edit = rules_of(caller, parts), read_changes(given)
     made = parts.subscriptions.change(
         _known_id(id), lambda one: edit(one, rules), owner=caller.owner,
         if_version=if_version,
     )  # fmt: skip
-    return _answer(200, SubscriptionOut.of(made).model_dump())
+    return _answer(200, told_of_saved(made))
 
 
 @router.delete(
@@ -206,14 +221,9 @@ def _owned(saved: Saved, owner: str) -> Any:
     return replace(saved.subscription, owner=owner)
 
 
-def _created(saved: Saved) -> Response:
-    return _answer(201, SubscriptionOut.of(saved).model_dump())
-
-
 def _answer(status: int, held: Mapping[str, Any]) -> Response:
-    text = json.dumps(held, ensure_ascii=False, separators=(",", ":"))
     headers = {"ETag": etag(held["version"])}
-    return Response(text, status, headers, "application/json")
+    return Response(_ENCODER.encode(held), status, headers, "application/json")
 
 
 def _hash(what: str, body: bytes) -> str:

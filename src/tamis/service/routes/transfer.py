@@ -14,7 +14,7 @@ from tamis.service.importing import DuplexResponse, Import
 from tamis.service.requests import StrictRoute, SubscriberCaller, TheParts
 from tamis.service.routes.answers import problems
 from tamis.service.routes.subscriptions import rules_of
-from tamis.service.schemas import SubscriptionOut
+from tamis.service.told import told_of_row
 from tamis.storage import SubscriptionStore
 from tamis.storage.imports import Importer, LineReader
 
@@ -108,8 +108,8 @@ def _pages(store: SubscriptionStore, owner: str | None) -> Iterator[bytes]:
     after = ""
     while page := store.page(owner, after=after, most=_PAGE):
         lines = []
-        for saved in page:
-            told = SubscriptionOut.of(saved).model_dump(include=set(_DRAFT_FIELDS))
+        for row in page:
+            told = told_of_row(row)
             kept = {name: told[name] for name in _DRAFT_FIELDS if told[name] is not None}
             lines.append(json.dumps(kept, ensure_ascii=False, separators=(",", ":")))
         yield ("\n".join(lines) + "\n").encode()
