@@ -74,6 +74,7 @@ class MatchFile:
             self.schema,
             use_dictionary=texts,
             dictionary_pagesize_limit=1 << 30,
+            write_batch_size=1 << 16,  # of Arrow's own 1,024 each costs some calls
             write_statistics=False,  # of a dictionary they cost more than the column itself
             store_schema=False,
         )
