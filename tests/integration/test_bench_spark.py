@@ -44,6 +44,7 @@ def test_a_stream_with_newcomers(spark, tmp_path, monkeypatch):
     assert found["newcomers"] == 1
     assert 0 < found["event_to_match_p50_s"] <= found["event_to_match_p99_s"]
     assert found["worker_private_mb_max"] > 1
+    assert found["daemon_mb_max"] > 1
     assert len(found["lag_events_by_third"]) == 3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import pytest
 from tamis.client import Client
 from tests.integration.ports import free_ports
 from tests.integration.receiver import receiving
+from tests.integration.spark_cluster import parents
 
 RUN = [sys.executable, "-W", "error", "-c", "from tamis.cli import main; main()"]
 
@@ -140,6 +142,25 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
             json.loads(line)["@id"] for path in files for line in path.read_text().splitlines()
         ]
         assert lines == [f"e{number}" for number in range(20)]
+
+
+def test_a_pipeline_ends_with_its_service_also_after_kill_9(tmp_path: Path) -> None:
+    state = tmp_path / "data" / "pipeline"
+    state.mkdir(parents=True)
+    with (state / "lock").open("ab") as lock:
+        # The pipeline waits for its state and starts no Spark; that would end in the same way.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with serve(tmp_path) as (process, _):
+            _wait(lambda: _are_in("waiting for its end", tmp_path / "err"))
+            (pipeline,) = [pid for pid, parent in parents().items() if parent == process.pid]
+            process.kill()
+            process.wait()
+        _wait(lambda: [] if pipeline in parents() else [pipeline])
+    assert "Traceback" not in (tmp_path / "err").read_text()
+
+
+def _are_in(text: str, file: Path) -> list[str]:
+    return [line for line in file.read_text().splitlines() if text in line]
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

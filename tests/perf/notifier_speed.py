@@ -89,7 +89,7 @@ def main(folder: Path) -> dict[str, Any]:
     query = notify_stream(
         matches.parquet(str(log)), outbox, checkpoint=folder / "checkpoint",
         interval=timedelta(milliseconds=200),
-    )  # fmt: skip
+    ).query  # fmt: skip
     wait_for_batches(query, N_WARM * N_ROWS, n_idle=0)
     warm_cpu, n_warm_rows = (
         cpu_seconds(spark),

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tamis.spark.runtime import _as_text, _local_cores, _own_settings
+from tamis.spark.runtime import _added_settings, _as_text, _local_cores, _own_settings
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +34,27 @@ def test_java_options_of_the_caller_come_last() -> None:
     options = _own_settings({"spark.driver.extraJavaOptions": "-Dmine=1"})
     assert options["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:")
     assert options["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
+
+
+DAEMON = "spark.python.daemon.module"
+
+
+def test_workers_start_from_our_daemon_unless_the_caller_names_another() -> None:
+    assert _own_settings({})[DAEMON] == "tamis.spark.daemon"
+    assert _own_settings({DAEMON: "mine"})[DAEMON] == "mine"
+    assert _added_settings({}, {})[DAEMON] == "tamis.spark.daemon"
+    assert _added_settings({DAEMON: "mine"}, {})[DAEMON] == "mine"
+
+
+def test_what_spark_submit_was_given_is_left_alone() -> None:
+    given = {DAEMON: "mine", "spark.sql.session.timeZone": "CET", "spark.x": "y"}
+    assert _added_settings({"spark.x": "z", "spark.y": "z"}, given) == {"spark.y": "z"}
+
+
+def test_a_daemon_does_not_have_what_spark_submit_sends_along() -> None:
+    """Python files come to a task, not to the process that is there before."""
+    assert DAEMON in _added_settings({}, {"spark.submit.pyFiles": ""})
+    assert DAEMON not in _added_settings({}, {"spark.submit.pyFiles": "tamis.zip"})
 
 
 def test_cluster_keeps_its_own_partitions_and_address() -> None:

@@ -162,6 +162,14 @@ def run(
     json: Annotated[
         bool, typer.Option("--json", metavar="", help="End with the summary as one JSON object.")
     ] = False,
+    until_eof: Annotated[
+        bool,
+        typer.Option(
+            "--until-eof",
+            metavar="",
+            help="Stop at the end of standard input too, as when whoever holds it open has died.",
+        ),
+    ] = False,
 ) -> None:
     """Run the pipeline on Spark: match events, tell subscribers when it is due.
 
@@ -177,7 +185,7 @@ def run(
         require_extra("spark", "pyspark", "pydantic", "prometheus_client")
         from tamis.cli.run import RunJob
 
-        RunJob(file, set or (), once, json).run()
+        RunJob(file, set or (), once, json, until_eof).run()
 
 
 @app.command()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -33,13 +34,19 @@ class RunJob:
     changes: Sequence[str] = ()
     once: bool = False
     json: bool = False
+    until_eof: bool = False
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Run until SIGTERM, SIGINT or a failure; with ``once`` until all is done."""
+        """Run until SIGTERM, SIGINT or a failure; with ``once`` until all is done.
+
+        With ``until_eof`` also until the end of standard input.
+        """
         pipeline = Pipeline(read_settings(self.file, self.changes))
         pipeline.check()
         since = time.monotonic()
+        if self.until_eof:
+            threading.Thread(target=self._stop_at_eof, name="stdin", daemon=True).start()
         with self._stopping_cleanly(pipeline):
             if self.once:
                 pipeline.run_once()
@@ -72,6 +79,13 @@ class RunJob:
 
         used = serve_metrics(port, pipeline.status)
         stderr_console().print(f"metrics: http://127.0.0.1:{used}/metrics", highlight=False)
+
+    def _stop_at_eof(self) -> None:
+        # Not by way of sys.stdin, whose lock no thread may hold when Python ends.
+        with suppress(OSError):
+            while os.read(0, 1 << 16):
+                pass
+        self._stopped.set()
 
     @contextmanager
     def _stopping_cleanly(self, pipeline: Pipeline) -> Iterator[None]:

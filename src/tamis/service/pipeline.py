@@ -80,7 +80,7 @@ def write_pipeline(settings: ServiceSettings) -> Path:
 
 
 class PipelineProcess:
-    """``tamis run``, started again when it fails, until it is stopped."""
+    """``tamis run``, started again when it fails, until it is stopped or this process ends."""
 
     def __init__(self, file: Path) -> None:
         if find_spec("pyspark") is None:
@@ -88,7 +88,7 @@ class PipelineProcess:
                 "the pipeline needs pyspark. Install it: pip install 'tamis[spark]'; or run the "
                 "service alone: tamis serve --no-pipeline"
             )
-        self._command = [sys.executable, "-c", _RUN, "run", str(file)]
+        self._command = [sys.executable, "-c", _RUN, "run", str(file), "--until-eof"]
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -115,9 +115,14 @@ class PipelineProcess:
             with self._lock:
                 if self._stopped.is_set():
                     return
-                # A session of its own: Ctrl-C is for us, and we tell it when to end.
-                self._process = subprocess.Popen(self._command, start_new_session=True)
+                # A session of its own: Ctrl-C is for us, and we tell it when to end. If we are
+                # killed and cannot, its standard input ends with us.
+                self._process = subprocess.Popen(
+                    self._command, stdin=subprocess.PIPE, start_new_session=True
+                )
             code = self._process.wait()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
             if not self._stopped.is_set():
                 log.error("pipeline", problem=f"it ended with {code}", again_in_s=_AGAIN_S)
                 self._stopped.wait(_AGAIN_S)

@@ -7,6 +7,7 @@ each match; this is several times as fast as handing rows back to Spark.
 
 from __future__ import annotations
 
+import ctypes
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,13 +42,16 @@ _DELIVERY = [
 ]
 
 # A row group pays for its dictionaries once, so it should be large; a match in it takes nine
-# bytes of memory until it is written.
+# bytes of memory until it is written, or 33 with the columns for delivery.
 _CONSTANT = 1 << 16
 _GROUP_MATCHES = 16_000_000
+_GROUP_DELIVERIES = 4_000_000
 _GROUP_EVENTS = 1_000_000
 _GROUP_PAYLOAD_BYTES = 64_000_000
 
 Numbers = npt.NDArray[np.int32]
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc; others may not have it
 
 REPORT = (
     "file string, n_events long, n_matches long, dead_file string, n_dead long, kept_file string"
@@ -62,6 +66,7 @@ class MatchFile:
     ) -> None:
         self.n_matches = 0
         self._opened, self._version, self._matched_at = opened, version, matched_at
+        self._most = _GROUP_MATCHES if matched_at is None else _GROUP_DELIVERIES
         self.schema = pa.schema(_KEY if matched_at is None else _KEY + _DELIVERY)
         texts = [field.name for field in self.schema if pa.types.is_dictionary(field.type)]
         self._file = pq.ParquetWriter(
@@ -69,6 +74,7 @@ class MatchFile:
             self.schema,
             use_dictionary=texts,
             dictionary_pagesize_limit=1 << 30,
+            write_batch_size=1 << 16,  # of Arrow's own 1,024 each costs some calls
             write_statistics=False,  # of a dictionary they cost more than the column itself
             store_schema=False,
         )
@@ -90,7 +96,7 @@ class MatchFile:
         self._found.append(found)
         self._n_rows += len(found.rows)
         if (
-            self._n_rows >= _GROUP_MATCHES
+            self._n_rows >= self._most
             or self._n_events >= _GROUP_EVENTS
             or self._n_payload >= _GROUP_PAYLOAD_BYTES
         ):
@@ -182,6 +188,7 @@ def write_matches(
         pq.write_table(pa.Table.from_batches([dead_letter_batch(matcher.dead)]), dead_path)
     if matcher.kept:
         write_kept(kept_path, matcher.kept)
+    _give_back()
     n_events = matcher.n_events if matcher.is_first_shard else 0
     report = [
         pa.array([file and path.name], pa.string()),
@@ -192,6 +199,13 @@ def write_matches(
         pa.array([kept_path.name if matcher.kept else None], pa.string()),
     ]
     yield pa.RecordBatch.from_arrays(report, [part.split()[0] for part in REPORT.split(", ")])
+
+
+def _give_back() -> None:
+    """Let the system have what is free: the worker lives on, and its next batch may be small."""
+    pa.default_memory_pool().release_unused()
+    if _trim is not None:
+        _trim(0)
 
 
 def _coded(codes: list[Any], texts: pa.Array) -> pa.ChunkedArray:

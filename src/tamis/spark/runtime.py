@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["session"]
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+# Workers are forked from a process that has what they need: see tamis.spark.daemon.
+_DAEMON = {"spark.python.daemon.module": "tamis.spark.daemon"}
 
 
 def session(app_name: str = "tamis", **conf: object) -> SparkSession:
@@ -28,9 +30,12 @@ def session(app_name: str = "tamis", **conf: object) -> SparkSession:
 
         session("nightly", **{"spark.driver.memory": "4g", "spark.ui.enabled": True})
 
+    Python workers start from `tamis.spark.daemon`, which spares them memory and time.
+
     Sets ``JAVA_HOME``, ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` in this process, which is
     where Spark looks for them. Started by ``spark-submit``, the cluster decides on all of these:
-    what ``spark-submit`` was given wins over ``conf``, and only the time zone is added to it.
+    what ``spark-submit`` was given wins over ``conf``, and only the time zone and, unless Tamis
+    may have come with ``--py-files``, where workers start from are added to it.
     """
     try:
         from pyspark.sql import SparkSession
@@ -40,9 +45,7 @@ def session(app_name: str = "tamis", **conf: object) -> SparkSession:
         ) from error
     settings = {key: _as_text(value) for key, value in conf.items()}
     if is_submitted():
-        given = _submitted_settings()
-        settings = {"spark.sql.session.timeZone": "UTC", **settings}
-        settings = {key: value for key, value in settings.items() if key not in given}
+        settings = _added_settings(settings, _submitted_settings())
     else:
         settings = _own_settings(settings)
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -58,12 +61,21 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _submitted_settings() -> set[str]:
+def _submitted_settings() -> dict[str, str]:
     """What ``spark-submit`` was told; Spark itself would let the program's settings win."""
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized()  # connects to the Java that spark-submit runs in
-    return {key for key, _ in SparkConf().getAll()}
+    return dict(SparkConf().getAll())
+
+
+def _added_settings(conf: dict[str, str], given: dict[str, str]) -> dict[str, str]:
+    """Of the caller's settings and Tamis's, those that ``spark-submit`` was not given."""
+    settings = {"spark.sql.session.timeZone": "UTC", **conf}
+    if not given.get("spark.submit.pyFiles"):
+        # Modules that come that way are there when a task starts, not when its process does.
+        settings = {**_DAEMON, **settings}
+    return {key: value for key, value in settings.items() if key not in given}
 
 
 def _own_settings(conf: dict[str, str]) -> dict[str, str]:
@@ -77,6 +89,7 @@ def _own_settings(conf: dict[str, str]) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        **_DAEMON,
     }
     if cores := _local_cores(master):
         # Also lets Spark start on a machine whose own name does not resolve.

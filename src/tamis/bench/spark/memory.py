@@ -12,31 +12,41 @@ _MB = 1e6
 class Memory(NamedTuple):
     """Megabytes: of Java and this process all that is resident, of Python workers what is theirs.
 
+    ``daemon`` is what the processes have that workers are forked from, and mostly share with them.
     What a worker maps from index files is clean, shared with the page cache, and not counted.
     """
 
     java: float
     driver: float
+    daemon: float
     workers: tuple[float, ...]
 
 
 def memory_now() -> Memory:
     """The memory of this process and of all that it started."""
-    java, workers = 0.0, []
-    for process in _descendants(os.getpid()):
+    java, daemon, workers = 0.0, 0.0, []
+    forking: set[int] = set()
+    for parent, process in _descendants(os.getpid()):
         try:
             command = (process / "cmdline").read_bytes()
             if b"java" in command.split(b"\0")[0]:
-                java += _kilobytes(process / "status", "VmRSS:") * 1024 / _MB
-            elif b"pyspark" in command:
-                workers.append(_kilobytes(process / "smaps_rollup", "Private_Dirty:") * 1024 / _MB)
+                java += _megabytes(process / "status", "VmRSS:")
+            elif b"pyspark" not in command:
+                continue
+            elif parent in forking:
+                workers.append(_megabytes(process / "smaps_rollup", "Private_Dirty:"))
+            else:
+                forking.add(int(process.name))
+                held = ("Private_Dirty:", "Shared_Dirty:")
+                daemon += sum(_megabytes(process / "smaps_rollup", name) for name in held)
         except OSError:
             continue  # it ended meanwhile
-    own = _kilobytes(Path("/proc/self/status"), "VmRSS:") * 1024 / _MB
-    return Memory(java, own, tuple(workers))
+    own = _megabytes(Path("/proc/self/status"), "VmRSS:")
+    return Memory(java, own, daemon, tuple(workers))
 
 
-def _descendants(pid: int) -> list[Path]:
+def _descendants(pid: int) -> list[tuple[int, Path]]:
+    """The processes below one, each with its parent and after it."""
     parents: dict[int, list[int]] = {}
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
@@ -48,14 +58,15 @@ def _descendants(pid: int) -> list[Path]:
         parents.setdefault(int(fields[1]), []).append(int(process.name))
     found, waiting = [], [pid]
     while waiting:
-        children = parents.get(waiting.pop(), [])
-        found += [Path(f"/proc/{child}") for child in children]
+        parent = waiting.pop()
+        children = parents.get(parent, [])
+        found += [(parent, Path(f"/proc/{child}")) for child in children]
         waiting += children
     return found
 
 
-def _kilobytes(file: Path, name: str) -> int:
+def _megabytes(file: Path, name: str) -> float:
     for line in file.read_text().splitlines():
         if line.startswith(name):
-            return int(line.split()[1])
-    return 0
+            return int(line.split()[1]) * 1024 / _MB
+    return 0.0

@@ -174,6 +174,7 @@ class _Run:
             "driver_mb_by_third": _by_third([one.driver for one in self.memory]),
             "worker_private_mb_by_third": _by_third(workers),
             "worker_private_mb_max": round(max(workers), 1),
+            "daemon_mb_max": round(max(one.daemon for one in self.memory), 1),
         }
 
 

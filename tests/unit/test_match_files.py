@@ -1,0 +1,65 @@
+"""What a task writes: the same matches in few row groups or many, and its memory given back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tamis import Index, Subscription
+from tamis.spark import match_files
+from tamis.spark.events import EventMapping
+from tamis.spark.match_files import write_matches
+from tamis.spark.tasks import Plan
+from tamis.spark.versions import TokenPlace, Version
+
+MOMENT = np.datetime64("2026-01-01T09:00:00", "us")
+LIMITS = {None: "_GROUP_MATCHES", MOMENT: "_GROUP_DELIVERIES"}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    index = Index()
+    for number in range(20):
+        index.add(Subscription(f"s{number}", f"x >= {number}", priority=number % 10))
+    index.save(tmp_path / "index")
+    return Plan(Version(7, (TokenPlace(str(tmp_path / "index")),)), EventMapping())
+
+
+def write(plan: Plan, folder: Path, matched_at: np.datetime64 | None) -> pq.ParquetFile:
+    """The file of a task with three batches of five events."""
+    folder.mkdir()
+    batches = [
+        pa.RecordBatch.from_pydict({"id": [f"e{n}" for n in few], "x": [float(n) for n in few]})
+        for few in (range(0, 5), range(5, 10), range(10, 15))
+    ]
+    (report,) = write_matches(plan, folder, matched_at, iter(batches))
+    assert report.column(1).to_pylist() == [15]
+    return pq.ParquetFile(folder / report.column(0)[0].as_py())
+
+
+@pytest.mark.parametrize("matched_at", [None, MOMENT])
+def test_row_groups_are_bounded(
+    plan: Plan, tmp_path: Path, matched_at: np.datetime64 | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = write(plan, tmp_path / "whole", matched_at)
+    monkeypatch.setattr(match_files, LIMITS[matched_at], 20)
+    parts = write(plan, tmp_path / "parts", matched_at)
+    assert whole.metadata.num_row_groups == 1
+    assert parts.metadata.num_row_groups == 2  # 15 and 40 matches, then 65
+    assert parts.read().equals(whole.read())
+    ids = [whole.read()[name].to_pylist() for name in ("event_id", "subscription_id")]
+    wanted = {(f"e{e}", f"s{s}") for e in range(15) for s in range(e + 1)}
+    assert set(zip(*ids, strict=True)) == wanted
+
+
+def test_free_memory_is_given_back(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(match_files, "_trim", calls.append)
+    write(plan, tmp_path / "once", MOMENT)
+    assert calls == [0]
