@@ -3,7 +3,7 @@
 Spark starts ``python -m pyspark.daemon`` for the tasks of an executor, or another module that the
 setting ``spark.python.daemon.module`` names: this one. What it has imported and loaded before a
 fork, its workers have at once, and share until they write to it. See
-docs/decisions/0014-daemon.md.
+docs/decisions/0015-daemon.md.
 """
 
 from __future__ import annotations
