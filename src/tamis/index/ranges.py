@@ -95,5 +95,5 @@ class Layouts:
         made = array("i", sorted(columns)), None if is_ascending else order
         if len(self._known) >= MAX_LAYOUTS:
             self._known.clear()
-        self._known[names] = made
+        self._known[(*names,)] = made  # the other tuple would keep memory beside it in use
         return made
