@@ -165,7 +165,10 @@ class Index:
 
     def __contains__(self, id: object) -> bool:
         row = self._ids.number_of(id) if isinstance(id, str) else -1
-        return row >= 0 and self._engine.is_alive(row)
+        if row < 0 or self._engine.is_alive(row):
+            return row >= 0
+        with self._engine.lock:  # an update takes the old row away before the new one is there
+            return self._engine.is_alive(self._ids.number_of(str(id)))
 
     def __len__(self) -> int:
         return self._n_living
