@@ -215,9 +215,9 @@ class Texts:
             return base.texts_of(numbers)
         if n_base == 0:
             return [recent[number] for number in numbers.tolist()]
-        is_base = numbers < n_base
-        if is_base.all():
+        if not len(numbers) or max(numbers.tolist()) < n_base:
             return base.texts_of(numbers)
+        is_base = numbers < n_base
         texts = np.empty(len(numbers), dtype=object)
         texts[is_base] = base.texts_of(numbers[is_base])
         texts[~is_base] = [recent[n - n_base] for n in numbers[~is_base].tolist()]
