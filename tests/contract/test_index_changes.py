@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tamis import Index, Range, Subscription, evaluate, parse_filter
-from tamis.index.engine import MAX_WAITING, Engine
+from tamis.index.engine import MANY_BURIED, MAX_WAITING, Engine
 from tamis.index.head import HEAD_SLOTS
 
 EVENTS: list[dict[str, Any]] = [
@@ -106,3 +106,39 @@ def test_what_is_shared_means_the_same(one: str, other: str, is_shared: bool) ->
             if evaluate(parse_filter(text), event)
         }  # fmt: skip
         assert set(index.match(event)) == wanted
+
+
+def test_what_died_is_dropped_before_others_come() -> None:
+    rnd = random.Random(8)
+    saved = {f"s{n}": Subscription(f"s{n}", f"x BETWEEN {n / 1000} AND 0.9") for n in range(700)}
+    index = Index()
+    index.add_many(saved.values())
+    assert index.stats()["n_head_slots"] == 700
+    for id in rnd.sample(sorted(saved), 600):
+        index.remove(id)
+        del saved[id]
+    index._engine.wait_for_merging()
+    check(index, saved)
+    # At most as many of the dead are left as die between two looks.
+    assert index.stats()["n_slots"] <= len(saved) + MANY_BURIED
+
+
+def test_blocks_of_the_dead_go() -> None:
+    rnd = random.Random(9)
+    index = Index()
+    older = {f"o{n}": Subscription(f"o{n}", filters(rnd)) for n in range(2 * HEAD_SLOTS)}
+    index.add_many(older.values())
+    newer = {f"n{n}": Subscription(f"n{n}", filters(rnd)) for n in range(HEAD_SLOTS)}
+    index.add_many(newer.values())
+    index._engine.wait_for_merging()
+    n_slots = index.stats()["n_slots"]
+    for id in newer:
+        index.remove(id)
+    index._engine.wait_for_merging()
+    assert index.stats()["n_slots"] < n_slots - HEAD_SLOTS // 2
+    check(index, older)
+    for id in older:
+        index.remove(id)
+    index._engine.wait_for_merging()
+    check(index, {})
+    assert index.stats()["n_slots"] < HEAD_SLOTS

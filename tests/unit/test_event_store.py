@@ -24,10 +24,14 @@ from tamis.errors import (
 from tamis.events import EventStore
 from tamis.events.arrow import NotPlain, table_of_arrow
 from tamis.events.collection import MIN_MERGED, n_to_merge
+from tamis.events.head import Head
 from tamis.events.lanes import encode, encode_many
 from tamis.events.layout import order_of
+from tamis.events.question import Question
+from tamis.events.table import table_of_events
 from tamis.index.columns import LAT, LON, NUMBER, TEXT
-from tamis.kernels.event_scan import GROUP, LEAF
+from tamis.kernels.event_scan import GROUP, LEAF, Moment
+from tamis.language import parse_filter
 from tamis.language.tree import InRange, all_of
 from tamis.model import events_from_arrow, events_to_arrow
 
@@ -518,3 +522,59 @@ def test_a_head_is_asked_while_it_grows() -> None:
     found = store._match(early, late, early.moment(0), "newest", None)
     assert found == ["e3"]
     assert store.match(late, now=NOON) == ["e143", "e139", "e73", "e69", "e3"]
+
+
+@pytest.mark.parametrize("kinds", ["floats", "mixed", "several"])
+def test_a_head_becomes_the_table_that_its_events_are(kinds: str) -> None:
+    random = np.random.default_rng(11)
+    made = {
+        "floats": lambda: {"a": random.random(), "b": random.random()},
+        "mixed": lambda: {
+            "a": int(random.integers(0, 9)), "c": "zyx"[random.integers(0, 3)],
+            "d": ("1", "x")[random.integers(0, 2)], "e": bool(random.integers(0, 2)),
+            "p": Point(1, 2), "big": 2**53 + 1, "r": Range(1, 2),
+        },
+        "several": lambda: {"c": ["x", "yz"[random.integers(0, 2)]], "a": [1, 2.5]},
+    }  # fmt: skip
+    kept = ["floats", kinds]
+    events = [
+        Event(f"e{n}", made[kept[n % 2]](), b"p" * (n % 2), until=NOON if n % 3 else None)
+        for n in range(150)
+    ]
+    head = Head(256)
+    for n, event in enumerate(events):
+        head.append(event, 7, 2 * n)
+        if n in (3, 70):
+            head.view(n + 1).find(Question(parse_filter("a < 1")), Moment(0, 1))
+    found = head.table()
+    wanted = table_of_events(events, [7] * 150, range(0, 300, 2))
+    order = [found.names.index(name) for name in wanted.names]
+    assert sorted(order) == list(range(len(found.names)))
+    np.testing.assert_array_equal(found.low[order], wanted.low)
+    for at, column in enumerate(order):
+        np.testing.assert_array_equal(found.high_column(column), wanted.high_column(at))
+        whole = [
+            t.whole[t.whole_of[c]] if t.whole_of[c] >= 0 else t.whole_of[c]
+            for t, c in ((found, column), (wanted, at))
+        ]
+        np.testing.assert_array_equal(*whole)
+    assert {n: t.to_pylist() for n, t in found.texts.items()} == {
+        n: t.to_pylist() for n, t in wanted.texts.items()
+    }
+    assert found.ids.to_pylist() == wanted.ids.to_pylist()
+    assert (found.blobs is None) == (wanted.blobs is None)
+    assert found.blobs is None or found.blobs.equals(wanted.blobs)
+    for name in ("until", "moment", "sequence", "flags"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+
+
+def test_an_id_that_expired_in_the_head_is_free_again() -> None:
+    store = EventStore()
+    for n in range(3):
+        moment = NOON + timedelta(hours=n)
+        store.insert(Event("e", {"n": n}, until=moment + timedelta(minutes=30)), moment)
+        with pytest.raises(DuplicateEvent):
+            store.insert(Event("e", {}), moment)
+        assert store.match(Subscription("s", f"n = {n}"), moment) == ["e"]
+    assert store.expire(NOON + timedelta(hours=5)) == 1
+    assert len(store) == 0

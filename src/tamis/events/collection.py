@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tamis.events.head import Head, HeadView
+from tamis.events.head import Head
 from tamis.events.merging import Kept
 from tamis.events.moments import LONG_AGO, datetime_of, micros_or
 from tamis.events.part import Part
@@ -23,7 +24,7 @@ from tamis.events.segment import Segment
 from tamis.events.table import EventTable, table_of_events
 from tamis.index.texts import Stored, letters_of
 from tamis.kernels.event_scan import Moment
-from tamis.kernels.texts import find_texts
+from tamis.kernels.texts import directory_of, find_in_parts, find_texts
 from tamis.model import Event
 
 HEAD_EVENTS = 2048
@@ -38,12 +39,14 @@ class State(NamedTuple):
     version: int
     clock: int  # the latest moment that a change was made at; time never goes back
     segments: tuple[Segment, ...]  # oldest first
-    head: HeadView
+    directory: npt.NDArray[np.int64]  # of the ids of the segments
+    head: Head
+    n_head: int  # events of the head
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """Where events are."""
-        return (*self.segments, self.head) if self.head.n_rows else self.segments
+        return (*self.segments, self.head.view(self.n_head)) if self.n_head else self.segments
 
     def moment(self, now: int) -> Moment:
         """What a reader sees at some time."""
@@ -51,17 +54,20 @@ class State(NamedTuple):
 
     def place_of(self, id: str, now: int) -> Place | None:
         """Where the living event of an id stands, unless it has expired by then."""
-        row, letters = self.head.number_of(id), letters_of(id)
-        if row >= 0 and self._is_valid(self.head, row, now):
-            return Place(self.head, row)
-        for segment in reversed(self.segments):
-            row = segment.ids.number_of_letters(letters)
-            if row >= 0 and self._is_valid(segment, row, now):
-                return Place(segment, row)
+        row = self.head.row_of_id.get(id, -1)
+        if 0 <= row < self.n_head:
+            view = self.head.view(self.n_head)
+            if self._is_valid(view, row, now):
+                return Place(view, row)
+        number, letters = len(self.segments), letters_of(id)
+        while number > 0:
+            number, row = find_in_parts(self.directory, number, letters)
+            if number >= 0 and self._is_valid(self.segments[number], row, now):
+                return Place(self.segments[number], row)
         return None
 
     def _is_valid(self, part: Part, row: int, now: int) -> bool:
-        return part.is_alive(row, self.version) and bool(part.cells.until[row] > now)
+        return part.is_alive(row, self.version) and part.until_of(row) > now
 
 
 class Place(NamedTuple):
@@ -78,9 +84,10 @@ class Collection:
         self._head = Head(HEAD_EVENTS)
         self._n_dead = 0  # in the head
         self._segments = tuple(segments)
+        self._directory = directory_of([one.ids for one in segments])
         self.n_inserted = 1 + max((int(one.sequence.max()) for one in segments), default=-1)
         self.asked: deque[Question] = deque(maxlen=_N_ASKED)
-        self.state = State(1, clock, self._segments, HeadView(self._head))
+        self.state = State(1, clock, self._segments, self._directory, self._head, 0)
 
     def __len__(self) -> int:
         in_segments = sum(one.n_rows - one.n_dead for one in self._segments)
@@ -97,8 +104,14 @@ class Collection:
             self.append_table(table_of_events(events, moments, range(len(events))), clock)
             return
         for event in events:
-            self._head.append(event, arrival, self.n_inserted)
-            self.n_inserted += 1
+            self.append_one(event, arrival, clock)
+
+    def append_one(self, event: Event, arrival: int, clock: int) -> None:
+        """Add an event that arrives at this moment."""
+        if len(self._head) >= HEAD_EVENTS:
+            self.seal(clock)
+        self._head.append(event, arrival, self.n_inserted)
+        self.n_inserted += 1
 
     def append_table(self, table: EventTable, clock: int) -> None:
         """Add the events of a table, which are numbered from 0, as a segment."""
@@ -120,8 +133,7 @@ class Collection:
         """Let at most ``limit`` expired events die; return how many."""
         next_version = self.state.version + 1
         kept: list[Segment] = []
-        head = HeadView(self._head)
-        n_swept = head.sweep(clock, limit, next_version)
+        n_swept = self._head.view(len(self._head)).sweep(clock, limit, next_version)
         self._n_dead += n_swept
         for segment in self._segments:
             n_own = segment.sweep(clock, limit - n_swept, next_version)
@@ -138,12 +150,18 @@ class Collection:
         """Make a segment of the head, and a new head."""
         head, self._head, self._n_dead = self._head, Head(HEAD_EVENTS), 0
         if len(rows := head.living(clock)):
-            self._segments = (*self._segments, self._segment([head.table()], [rows]))
+            kept = None if len(rows) == len(head) else rows
+            self._segments = (*self._segments, self._segment([head.table()], [kept]))
             self._merge(clock)
 
     def publish(self, clock: int) -> None:
         """Let readers see all that was changed."""
-        self.state = State(self.state.version + 1, clock, self._segments, HeadView(self._head))
+        old, head = self.state, self._head
+        if self._segments is not old.segments:
+            self._directory = directory_of([one.ids for one in self._segments])
+        self.state = State(
+            old.version + 1, clock, self._segments, self._directory, head, len(head.events)
+        )
 
     def stats(self) -> dict[str, Any]:
         """What there is, and what it costs."""
@@ -207,7 +225,8 @@ def places_of(state: State, ids: Stored) -> list[Place]:
         own = part.ids
         find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, rows)
         found += [Place(part, row) for row in rows[rows >= 0].tolist()]
-    if state.head.n_rows:
-        held = ((state.head, state.head.number_of(id)) for id in ids.array.to_pylist())
-        found += [Place(head, row) for head, row in held if row >= 0]
+    if state.n_head:
+        view = state.head.view(state.n_head)
+        rows_of = (state.head.row_of_id.get(id, -1) for id in ids.array.to_pylist())
+        found += [Place(view, row) for row in rows_of if 0 <= row < state.n_head]
     return [place for place in found if place.part.is_alive(place.row, state.version)]

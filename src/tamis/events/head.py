@@ -12,7 +12,14 @@ from tamis.events.lanes import Name, encode_many
 from tamis.events.moments import NEVER, micros_or
 from tamis.events.part import Part, Rows
 from tamis.events.question import Question
-from tamis.events.table import EventTable, flags_of, table_of_events
+from tamis.events.table import (
+    EventTable,
+    Filled,
+    flags_of,
+    table_of_columns,
+    table_of_events,
+    texts_in_order,
+)
 from tamis.index.columns import TEXT
 from tamis.kernels.event_scan import LEAF, Cells, Moment
 from tamis.model import Event
@@ -25,24 +32,28 @@ _MANY = 64  # events that become columns at once; who asks may have to wait for 
 class Head:
     """Events that are appended one by one; a reader scans as many as there were.
 
-    Their values become columns several events at a time, which takes a fraction of the time: when
-    there are enough of them, or when somebody asks. This writes only behind what any reader looks
-    at; full arrays are replaced by longer ones, and a reader keeps those it began with. Texts are
-    numbered as they come.
+    They become columns several at a time, which takes a fraction of the time: when there are
+    enough of them, or when somebody asks. This writes only behind what any reader looks at; full
+    arrays are replaced by longer ones, and a reader keeps those it began with. Texts are numbered
+    as they come.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.events: list[Event] = []
         self.row_of_id: dict[str, int] = {}
+        self._arrivals: list[tuple[int, int]] = []  # when, and the how manieth
         self.column_of: dict[Name, int] = {}
         self.codes: dict[tuple[str, str], int] = {}
         self.has_rough = False
         self.lock = threading.Lock()  # of what follows from the events: columns, codes, flags
+        self._view: HeadView | None = None
         self._n_encoded = 0
+        self._has_highs = self._has_disordered = False  # texts that only codes in order can bound
         n_rows, n_leaves = capacity, -(-capacity // LEAF)
         self.flags = np.zeros(n_rows, np.uint8)
         self.moment, self.sequence = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64)
+        self._is_whole = np.zeros((_COLUMNS, n_rows), np.bool_)
         low, high = np.full((2, _COLUMNS, n_rows), np.nan)
         self.cells = Cells(
             low, high, np.arange(_COLUMNS, dtype=np.int32),
@@ -58,14 +69,19 @@ class Head:
     def append(self, event: Event, arrival: int, sequence: int) -> None:
         """Add an event that arrives at this moment."""
         row = len(self.events)
-        self.cells.until[row] = micros_or(event.until, NEVER)
-        self.moment[row] = micros_or(event.time, arrival)
-        self.sequence[row] = sequence
         self.events.append(event)
+        self._arrivals.append((arrival, sequence))
         self.row_of_id[event.id] = row
         if row - self._n_encoded >= _MANY:
             with self.lock:
                 self.encode(row + 1)
+
+    def view(self, n_rows: int) -> HeadView:
+        """The first rows as a part of the store."""
+        view = self._view
+        if view is None or view.n_rows != n_rows:
+            view = self._view = HeadView(self, n_rows)
+        return view
 
     def encode(self, n_rows: int) -> None:
         """Let the columns hold so many events at least; whoever calls has the lock."""
@@ -73,35 +89,66 @@ class Head:
         if first >= n_rows:
             return
         events = self.events[first:n_rows]
-        attributes = [event.attributes for event in events]
-        spans = encode_many(attributes, self._code_of, self.column_of)
-        while len(self.column_of) > len(self.cells.low):
-            self._widen()
-        low, high = spans.low, spans.high
-        if high is not low:
-            is_text = np.array([lane == TEXT for _, lane in self.column_of])
-            has_no_order = is_text[spans.columns] & (low != high)  # codes have none yet
-            low = np.where(has_no_order, -np.inf, low)
-            high = np.where(has_no_order, np.inf, high)
-        rows = spans.rows + first
-        self.cells.low[spans.columns, rows] = low
-        self.cells.high[spans.columns, rows] = high
-        plain = spans.is_plain.tolist()
+        arrivals, sequence = zip(*self._arrivals[first:n_rows], strict=True)
+        self.cells.until[first:n_rows] = [micros_or(event.until, NEVER) for event in events]
+        self.sequence[first:n_rows] = sequence
+        self.moment[first:n_rows] = [
+            micros_or(event.time, arrival) for event, arrival in zip(events, arrivals, strict=True)
+        ]
+        plain = self._encode_values(events, first)
         self.flags[first:n_rows] = [flags_of(*pair) for pair in zip(events, plain, strict=True)]
         self.has_rough |= not all(plain)
         self._n_encoded = n_rows
 
+    def _encode_values(self, events: list[Event], first: int) -> list[bool]:
+        """Write what events from row ``first`` on hold; which of them the columns say all of."""
+        attributes = [event.attributes for event in events]
+        spans = encode_many(attributes, self._code_of, self.column_of)
+        while len(self.column_of) > len(self.cells.low):
+            self._widen()
+        low, high, rows = spans.low, spans.high, spans.rows + first
+        if high is not low:
+            is_text = np.array([lane == TEXT for _, lane in self.column_of])
+            has_no_order = is_text[spans.columns] & (low != high)  # codes have none yet
+            self._has_disordered |= bool(has_no_order.any())
+            self._has_highs |= bool((low != high).any())
+            low = np.where(has_no_order, -np.inf, low)
+            high = np.where(has_no_order, np.inf, high)
+            self._is_whole[spans.columns, rows] = spans.is_whole
+        self.cells.low[spans.columns, rows] = low
+        self.cells.high[spans.columns, rows] = high
+        return list(spans.is_plain.tolist())
+
     def living(self, clock: int) -> npt.NDArray[np.intp]:
         """The rows of the events that neither died nor have expired."""
         n_rows = len(self.events)
+        with self.lock:
+            self.encode(n_rows)
         death, until = self.cells.death[:n_rows], self.cells.until[:n_rows]
         return np.flatnonzero((death == 0) & (until > clock))
 
     def table(self) -> EventTable:
         """All events as a table."""
         n_rows = len(self.events)
+        with self.lock:
+            self.encode(n_rows)
         moments, sequence = self.moment[:n_rows], self.sequence[:n_rows]
-        return table_of_events(self.events, moments.tolist(), sequence.tolist())
+        if self._has_disordered:
+            return table_of_events(self.events, moments.tolist(), sequence.tolist())
+        n_columns = len(self.column_of)
+        filled = Filled(
+            tuple(self.column_of),
+            self.cells.low[:n_columns, :n_rows],
+            self.cells.high[:n_columns, :n_rows],
+            self._is_whole[:n_columns, :n_rows],
+        )
+        if not self._has_highs:
+            filled = filled._replace(high=filled.low)
+        texts = texts_in_order(self.codes)
+        if texts:
+            filled = filled.recoded(self.codes, texts)
+        until, flags = self.cells.until[:n_rows], self.flags[:n_rows]
+        return table_of_columns(self.events, filled, texts, until, moments, sequence, flags)
 
     def _code_of(self, attribute: str, text: str) -> float:
         return self.codes.setdefault((attribute, text), len(self.codes))
@@ -110,6 +157,7 @@ class Head:
         """Twice the columns."""
         cells = self.cells
         n_columns, n_rows = cells.low.shape
+        self._is_whole = np.concatenate([self._is_whole, np.zeros_like(self._is_whole)])
         empty = np.full((n_columns, n_rows), np.nan)
         n_leaves = len(cells.zone_until)
         zone_low, zone_high = _unbounded(2 * n_columns, n_leaves)
@@ -131,22 +179,35 @@ def _unbounded(*shape: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.flo
 class HeadView(Part):
     """The head as it was at some moment."""
 
-    def __init__(self, head: Head) -> None:  # made at every change, so without a copy
-        self._head, self.n_rows = head, len(head.events)
+    def __init__(self, head: Head, n_rows: int) -> None:
+        self._head, self.n_rows = head, n_rows
         self.cells = head.cells  # of which until and death are always those of the head
         self.moment, self.sequence, self.flags = head.moment, head.sequence, head.flags
         self.layout, self._is_encoded = (), False
 
     def find(self, question: Question, moment: Moment) -> Rows:
         """The rows of the valid events that satisfy a question, ascending."""
-        if not self._is_encoded:
-            head = self._head
-            with head.lock:
-                if not self._is_encoded:  # so that other readers of this view see no change
-                    head.encode(self.n_rows)
-                    self.cells, self.n_columns = head.cells, len(head.column_of)
-                    self.has_rough, self._is_encoded = head.has_rough, True
+        self._encode()
         return super().find(question, moment)
+
+    def sweep(self, clock: int, limit: int, version: int) -> int:
+        """Let at most ``limit`` expired events die with a version; return how many."""
+        self._encode()
+        return super().sweep(clock, limit, version)
+
+    def until_of(self, row: int) -> int:
+        """When an event expires."""
+        return micros_or(self._head.events[row].until, NEVER)
+
+    def _encode(self) -> None:
+        if self._is_encoded:
+            return
+        head = self._head
+        with head.lock:
+            if not self._is_encoded:  # so that other readers of this view see no change
+                head.encode(self.n_rows)
+                self.cells, self.n_columns = head.cells, len(head.column_of)
+                self.has_rough, self._is_encoded = head.has_rough, True
 
     def column_of(self, name: tuple[str, int]) -> int:
         """The column of an attribute in a lane, or -1."""
@@ -160,11 +221,6 @@ class HeadView(Part):
     def codes_with(self, attribute: str, prefix: str) -> None:
         """The codes have no order."""
         return None
-
-    def number_of(self, id: str) -> int:
-        """The row of the newest event of an id, or -1; it may have died."""
-        row = self._head.row_of_id.get(id, -1)
-        return row if row < self.n_rows else -1
 
     def ids_of(self, rows: Rows) -> list[str]:
         """The ids of rows."""

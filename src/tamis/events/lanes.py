@@ -85,16 +85,14 @@ def encode_many(events: Sequence[Attributes], code_of: CodeOf, column_of: dict[N
     names = list(chain.from_iterable(events))
     values = list(chain.from_iterable([held.values() for held in events]))
     rows = np.repeat(np.arange(len(events)), list(map(len, events)))
-    is_float = _single_floats(values)
-    # Single floats, which are most values, are handed over as they are.
-    named = list(compress(names, is_float))
-    number_of = {
-        name: column_of.setdefault((name, NUMBER), len(column_of)) for name in dict.fromkeys(named)
-    }
-    columns = list(map(number_of.__getitem__, named))
-    low: list[float] = list(map(itemgetter(0), compress(values, is_float)))
-    chosen = np.array(is_float, np.bool_)
     is_plain = np.ones(len(events), np.bool_)
+    # Single floats, which are most values, are handed over as they are.
+    if (numbers := _all_floats(values)) is not None:
+        columns = _number_columns(names, column_of)
+        return Spans(columns, rows, numbers, numbers, np.zeros(len(numbers), np.bool_), is_plain)
+    is_float = _single_floats(values)
+    columns = _number_columns(list(compress(names, is_float)), column_of)
+    chosen = np.array(is_float, np.bool_)
     more: list[tuple[int, int, float, float, bool]] = []
     others = np.flatnonzero(~chosen)
     for i, row in zip(others.tolist(), rows[others].tolist(), strict=True):
@@ -103,19 +101,33 @@ def encode_many(events: Sequence[Attributes], code_of: CodeOf, column_of: dict[N
         for name, least, most in spans:
             column = column_of.setdefault(name, len(column_of))
             more.append((column, row, least, most, type(least) is int and name[1] == NUMBER))
-    numbers, own = np.array(low), rows[chosen]
-    if not more:
-        wholes = np.zeros(len(low), np.bool_)
-        return Spans(np.array(columns, np.intp), own, numbers, numbers, wholes, is_plain)
+    numbers = np.array(list(map(itemgetter(0), compress(values, is_float))), np.float64)
     last = list(zip(*more, strict=True))
     return Spans(
-        np.array([*columns, *last[0]], np.intp),
-        np.concatenate([own, np.array(last[1], np.intp)]),
+        np.concatenate([columns, np.array(last[0], np.intp)]),
+        np.concatenate([rows[chosen], np.array(last[1], np.intp)]),
         np.concatenate([numbers, np.array(last[2], np.float64)]),
         np.concatenate([numbers, np.array(last[3], np.float64)]),
-        np.concatenate([np.zeros(len(low), np.bool_), np.array(last[4], np.bool_)]),
+        np.concatenate([np.zeros(len(numbers), np.bool_), np.array(last[4], np.bool_)]),
         is_plain,
     )
+
+
+def _all_floats(values: Sequence[tuple[Value, ...]]) -> npt.NDArray[np.float64] | None:
+    """The values of attributes, if they are one float each."""
+    try:
+        single = [value for (value,) in values]
+    except ValueError:
+        return None
+    return np.array(single, np.float64) if set(map(type, single)) <= {float} else None
+
+
+def _number_columns(names: list[str], column_of: dict[Name, int]) -> npt.NDArray[np.intp]:
+    """The columns of numbers of some attributes."""
+    number_of = {
+        name: column_of.setdefault((name, NUMBER), len(column_of)) for name in dict.fromkeys(names)
+    }
+    return np.fromiter(map(number_of.__getitem__, names), np.intp, len(names))
 
 
 def _single_floats(values: Sequence[tuple[Value, ...]]) -> list[bool]:

@@ -73,6 +73,10 @@ class Part(ABC):
         death = int(self.cells.death[row])
         return death == 0 or death > version
 
+    def until_of(self, row: int) -> int:
+        """When an event expires."""
+        return int(self.cells.until[row])
+
     def sweep(self, clock: int, limit: int, version: int) -> int:
         """Let at most ``limit`` expired events die with a version; return how many."""
         death, until = self.cells.death[: self.n_rows], self.cells.until[: self.n_rows]

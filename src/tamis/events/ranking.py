@@ -63,6 +63,13 @@ def _ids(found: Found, chosen: npt.NDArray[np.intp]) -> list[str]:
     if len(found) == 1:
         ((part, rows),) = found
         return list(part.ids_of(rows[chosen]))
-    ids = np.array([id for part, rows in found for id in part.ids_of(rows)], dtype=object)
-    made: list[str] = ids[chosen].tolist()
+    if len(chosen) == sum(len(rows) for _, rows in found):
+        ids = [id for part, rows in found for id in part.ids_of(rows)]
+        return [ids[i] for i in chosen.tolist()]
+    made, first = [""] * len(chosen), 0
+    for part, rows in found:
+        own = np.flatnonzero((chosen >= first) & (chosen < first + len(rows)))
+        for i, id in zip(own.tolist(), part.ids_of(rows[chosen[own] - first]), strict=True):
+            made[i] = id
+        first += len(rows)
     return made

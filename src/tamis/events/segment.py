@@ -21,8 +21,6 @@ from tamis.model import Event
 from tamis.model.event import LOCATION
 from tamis.values import Attributes, Point, Value
 
-_FEW = 16  # ids that are made sooner one by one
-
 
 class Segment(Part):
     """A table of events behind its zones; only deaths are ever written."""
@@ -79,11 +77,7 @@ class Segment(Part):
 
     def ids_of(self, rows: Rows) -> list[str]:
         """The ids of rows."""
-        if len(rows) > _FEW:
-            return self.ids.texts_of(rows)
-        starts, stops = self.ids.offsets[rows].tolist(), self.ids.offsets[rows + 1].tolist()
-        letters = self.ids.letters.data
-        return [str(letters[a:b], "utf-8") for a, b in zip(starts, stops, strict=True)]
+        return self.ids.texts_of(rows)
 
     def event(self, row: int) -> Event:
         """The event of a row."""

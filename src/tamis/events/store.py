@@ -54,7 +54,19 @@ class EventStore:
 
     def insert(self, event: Event, now: datetime | None = None) -> None:
         """Keep an event; its id must be new."""
-        self.insert_many((event,), now)
+        if not isinstance(event, Event):
+            raise _not_an_event(event)
+        arrival = micros_now(now)
+        with self._lock:
+            collection = self._collection
+            state = collection.state
+            clock = max(arrival, state.clock)
+            place = state.place_of(event.id, LONG_AGO)
+            if place is not None:
+                _check_outdated([place], clock)
+                collection.bury([place])
+            collection.append_one(event, arrival, clock)
+            collection.publish(clock)
 
     def insert_many(self, events: Iterable[Event] | pa.Table, now: datetime | None = None) -> None:
         """Keep many events: any iterable, or an Arrow table as for ``events_from_arrow``.
@@ -189,22 +201,25 @@ class EventStore:
 
     def _outdated(self, ids: list[str] | pa.Array, clock: int) -> list[Place]:
         """Where events of these ids stand that have expired; the others are refused."""
-        state = self._collection.state
-        if len(ids) == 1:
-            place = state.place_of(str(ids[0]), LONG_AGO)
-            places = [] if place is None else [place]
-        else:
-            try:
-                places = places_of(state, Stored.of(ids))
-            except ValueError as error:
-                raise DuplicateEvent(
-                    f"the id {error.args[0]!r} is given twice; nothing was inserted"
-                ) from None
-        for part, row in places:
-            if part.cells.until[row] > clock:
-                (id,) = part.ids_of(np.array([row], np.int32))
-                raise DuplicateEvent(f"the id {id!r} is taken; nothing was inserted")
+        try:
+            places = places_of(self._collection.state, Stored.of(ids))
+        except ValueError as error:
+            raise DuplicateEvent(
+                f"the id {error.args[0]!r} is given twice; nothing was inserted"
+            ) from None
+        _check_outdated(places, clock)
         return places
+
+
+def _check_outdated(places: Iterable[Place], clock: int) -> None:
+    for part, row in places:
+        if part.until_of(row) > clock:
+            (id,) = part.ids_of(np.array([row], np.int32))
+            raise DuplicateEvent(f"the id {id!r} is taken; nothing was inserted")
+
+
+def _not_an_event(given: object) -> InvalidEvent:
+    return InvalidEvent(f"{type(given).__name__} is not an Event; make one: Event(id, …)")
 
 
 def _read(given: Any, arrival: int) -> EventTable | list[Event]:
@@ -221,5 +236,5 @@ def _read(given: Any, arrival: int) -> EventTable | list[Event]:
     events = list(given)
     for event in events:
         if not isinstance(event, Event):
-            raise InvalidEvent(f"{type(event).__name__} is not an Event; make one: Event(id, …)")
+            raise _not_an_event(event)
     return events

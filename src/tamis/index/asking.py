@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tamis.index.revision import Check, Place, check_of
+from tamis.index.saved import Saved
 from tamis.index.statistics import Observer
-from tamis.model import Subscription
-from tamis.model.subscription import area_around
-from tamis.values import Attributes, Point
-
-Saved = Callable[[int], Subscription]  # what was saved as a row
+from tamis.values import Attributes
 
 
 class Asking:
@@ -27,12 +24,11 @@ class Asking:
         self._observer.n_asked[leader] += 1
         check = self._check_of_leader.get(leader)
         if check is None:
-            one = saved(leader)
-            check = check_of(one.condition if there is None else one.filter)
+            check = check_of(saved.condition(leader) if there is None else saved.filter(leader))
             self._check_of_leader[leader] = check
         if not check(attributes):
             return False
-        return there is None or _is_near(saved(leader), there, attributes)
+        return there is None or check_of(saved.area(leader, there))(attributes)
 
     def forget(self, leader: int) -> None:
         """Let go of the filter of a row that nobody will ask about."""
@@ -55,8 +51,3 @@ class Asker:
         if self._attributes is None:
             self._attributes = self._read()
         return self._asking.is_accepted(leader, there, self._attributes, self._saved)
-
-
-def _is_near(one: Subscription, there: Place, attributes: Attributes) -> bool:
-    assert one.radius_m is not None
-    return check_of(area_around(Point(*there), one.radius_m, one.area))(attributes)

@@ -24,6 +24,8 @@ from tamis.index.state import Segment, State
 
 MERGE_RATIO = 4
 MAX_WAITING = 4  # sealed heads; a writer that is faster than the building builds itself
+MANY_BURIED = 256  # rows that died, after which the head is looked through for dead slots
+BURIED_SHARE = 1 / 8  # the same of segments, as a part of all slots: looking costs little then
 
 
 class Engine:
@@ -39,6 +41,8 @@ class Engine:
         self._head = Head()
         self.search = Search()
         self._merging: threading.Thread | None = None
+        self._n_buried = 0  # rows that died since segments were looked through, and the head
+        self._n_buried_of_head = 0
         self.lock = threading.RLock()
         self.moving: Moving | None = None
         if moving is not None:
@@ -90,6 +94,8 @@ class Engine:
         version = self.state.version + 1
         if self.moving is not None:
             self.moving.remove(row, version)
+        self._n_buried += 1
+        self._n_buried_of_head += 1
         return self._rows.bury(row, version)
 
     def is_alive(self, row: int) -> bool:
@@ -117,7 +123,7 @@ class Engine:
         if self.moving is not None:
             self.moving.tidy(self._show)
             view = self.moving.view
-        if self._head.is_full:
+        if self._head.is_full or self._has_hollow_head():
             sealed = self._seal(len(_waiting(old.segments)))
             self.state = self._state(old.version + 1, (*old.segments, sealed))
             self._start_merging()
@@ -128,6 +134,8 @@ class Engine:
             old.version + 1, old.segments, old.blocks, n_slots,
             rows.table, rows.n_rows, rows.only_priority != -1, head, view,
         )  # fmt: skip
+        if self._must_look:
+            self._start_merging()
         if self.moving is not None:
             self.moving.wait_if_behind()
 
@@ -172,7 +180,7 @@ class Engine:
     # -- merging
 
     def _start_merging(self) -> None:
-        if self._merging is None and _to_merge(self.state.segments):
+        if self._merging is None and (self._must_look or _to_merge(self.state.segments)):
             self._merging = threading.Thread(target=self._merge, name="tamis-merge", daemon=True)
             self._merging.start()
 
@@ -187,10 +195,38 @@ class Engine:
 
     def _next_to_merge(self) -> tuple[Segment, ...]:
         with self.lock:
-            chosen = _to_merge(self.state.segments)
+            chosen = _to_merge(self.state.segments) or self._hollow()
             if not chosen:
                 self._merging = None
             return chosen
+
+    def _hollow(self) -> tuple[Segment, ...]:
+        """A segment of which at most half is alive, if it is time to look for one."""
+        if not self._must_look:
+            return ()
+        for segment in self.state.segments:
+            if segment and all(map(self._is_hollow, segment)):
+                return (segment,)
+        self._n_buried = 0
+        return ()
+
+    @property
+    def _must_look(self) -> bool:
+        return self._n_buried >= max(MANY_BURIED, int(self.state.n_slots * BURIED_SHARE))
+
+    def _has_hollow_head(self) -> bool:
+        if self._n_buried_of_head < MANY_BURIED:
+            return False
+        self._n_buried_of_head = 0
+        return self._is_hollow(HeadView(self._head))
+
+    def _is_hollow(self, block: Block) -> bool:
+        """Whether at most half of a block's slots are somebody's."""
+        rows = block.row_of_slot[: block.n_slots]
+        if not len(rows):
+            rows = np.arange(block.n_slots, dtype=np.int32)
+        n_living = np.count_nonzero(self._rows.n_others(rows) >= 0)
+        return block.n_slots > 0 and bool(2 * n_living <= block.n_slots)
 
     def _replace(self, old: tuple[Segment, ...], new: Segment) -> None:
         """Let readers see a new segment where some neighbours were."""

@@ -24,10 +24,12 @@ from tamis.index.engine import Engine
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
 from tamis.index.movers import is_mover, mover_of, slots_of_box, slots_of_mover
+from tamis.index.outlines import outline_of
 from tamis.index.places import check_place, check_places
 from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
 from tamis.index.revision import Ask
 from tamis.index.rows import Rows
+from tamis.index.saved import Saved
 from tamis.index.sharing import sharing_key
 from tamis.index.slots import Slot, slots_of
 from tamis.index.state import State
@@ -40,6 +42,7 @@ from tamis.model.subscription import subscriptions_from_arrow
 from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one
+N_RECENT_IDS = 4096  # that are kept as Python has them
 
 _NOBODY: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 Prepared = tuple[Conjunction, ...] | Ranges  # a filter on its way to slots
@@ -65,8 +68,9 @@ class Index:
         self._columns = Columns()
         self._layouts = Layouts(self._columns)
         self._engine = Engine()
-        self._ids = Texts()
+        self._ids = Texts(n_recent=N_RECENT_IDS)
         self._archive = Archive()
+        self._saved = Saved(self._engine, self._columns, self._ids, self._archive)
         self._leader_of_key: dict[Hashable, int] = {}
         self._key_of_leader: dict[int, Hashable] = {}
         self._n_living = 0
@@ -157,11 +161,15 @@ class Index:
             self._replace(wide)
 
     def __getitem__(self, id: str) -> Subscription:
-        return self._subscription(self._living_row(id))
+        with self._engine.lock:
+            return self._saved.subscription(self._living_row(id))
 
     def __contains__(self, id: object) -> bool:
         row = self._ids.number_of(id) if isinstance(id, str) else -1
-        return row >= 0 and self._engine.is_alive(row)
+        if row < 0 or self._engine.is_alive(row):
+            return row >= 0
+        with self._engine.lock:  # an update takes the old row away before the new one is there
+            return self._engine.is_alive(self._ids.number_of(str(id)))
 
     def __len__(self) -> int:
         return self._n_living
@@ -304,11 +312,13 @@ class Index:
     @classmethod
     def _of(cls, parts: Parts, schema: Schema | None) -> Index:
         index = cls(schema)
-        index._columns, index._ids, index._archive = parts.columns, parts.ids, parts.archive
+        index._columns, index._archive = parts.columns, parts.archive
+        index._ids = Texts(parts.ids.stored(), N_RECENT_IDS)
         index._layouts = Layouts(parts.columns)
         held = parts.moving
         moving = None if held is None else (held, index._place_columns())
         index._engine = Engine(parts.rows, parts.blocks, moving)
+        index._saved = Saved(index._engine, index._columns, index._ids, index._archive)
         index._n_living = parts.rows.n_rows
         return index
 
@@ -359,7 +369,6 @@ class Index:
         else:
             self._insert_fixed(subscription, prepared)
         self._ids.append(subscription.id)
-        self._archive.append(subscription)
         self._n_living += 1
 
     def _replace(self, subscriptions: Mapping[int, Subscription]) -> None:
@@ -372,7 +381,7 @@ class Index:
 
     def _wide(self, row: int) -> Subscription:
         """The subscription of a row that has a location, but is not found by it."""
-        saved = self._saved(row)
+        saved = self._saved.subscription(row)
         if saved.location is None:
             raise InvalidSubscription(
                 f"subscription {quoted(saved.id)} has no location to move; update() it with "
@@ -382,11 +391,14 @@ class Index:
 
     def _insert_mover(self, subscription: Subscription, prepared: Prepared) -> None:
         columns = self._place_columns()
+        ranges = prepared if isinstance(prepared, Ranges) else None
         if isinstance(prepared, Ranges):
             slots = slots_of_box(self._layouts.box_of(prepared))
         else:
             slots = slots_of_mover(prepared, self._columns)
+        outline = outline_of(subscription.filter, ranges)
         self._engine.add_mover(mover_of(subscription, slots), columns, subscription.priority)
+        self._archive.append_outline(outline, subscription.owner, subscription.delivery)
 
     def _insert_fixed(self, subscription: Subscription, prepared: Prepared) -> None:
         slots: Box | list[Slot]
@@ -404,6 +416,7 @@ class Index:
             row = self._engine.add(slots, subscription.priority)
             self._leader_of_key[key] = row
             self._key_of_leader[row] = key
+        self._archive.append(subscription)
 
     def _bury(self, row: int) -> None:
         leader = self._engine.bury(row)
@@ -413,21 +426,6 @@ class Index:
             if key is not None and self._leader_of_key.get(key) == leader:
                 del self._leader_of_key[key]
             self._asking.forget(leader)
-
-    def _subscription(self, row: int) -> Subscription:
-        """The subscription of a row, at the place where it is now."""
-        saved = self._saved(row)
-        if saved.location is None or self._engine.moving is None:
-            return saved
-        with self._engine.lock:
-            place = self._engine.moving.place_of(row)
-        return saved if place is None else saved.at(place)
-
-    def _saved(self, row: int) -> Subscription:
-        if row >= self._archive.n_base:
-            return self._archive.recent[row - self._archive.n_base]
-        priority = int(self._engine.state.rows.priority[row])
-        return self._archive.subscription(row, self._ids.text_of(row), priority)
 
     def _living_row(self, id: str) -> int:
         row = self._ids.number_of(id) if isinstance(id, str) else -1

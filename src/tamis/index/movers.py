@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,14 +11,24 @@ import numpy.typing as npt
 from tamis.index.columns import LAT, LON, Columns
 from tamis.index.ranges import Box
 from tamis.index.slots import Slot, Test, slot_of
-from tamis.kernels.moving import CARD, FORM, LEVEL, TERM, Movers
+from tamis.kernels.moving import (
+    CARD,
+    FIRST,
+    IS_JUDGED,
+    IS_SQUARE,
+    KIND,
+    LEVEL_SHIFT,
+    N_OWN,
+    ROW,
+    TERM,
+    Movers,
+)
 from tamis.kernels.moving_cells import level_of
 from tamis.kernels.tests import FIRST_WITH_LIST, IN_RANGE, NEGATED, Tests
 from tamis.language import Conjunction
 from tamis.model import Subscription
 from tamis.model.event import LOCATION
 from tamis.model.subscription import SQUARE
-from tamis.values.shapes import EARTH_RADIUS_M
 
 Array = npt.NDArray[Any]
 Terms = list[tuple[int, float, float]]  # column, low, high
@@ -60,7 +69,7 @@ class MoverTable:
         self._parts = [Growing(array, self._notice) for array in (*movers[:-1], *movers.tests)]
         self.is_new = True  # whether there are arrays or levels that no handle knows
         self.levels = 0
-        for level in np.unique(movers.card[LEVEL::CARD]).tolist():
+        for level in np.unique(movers.card[KIND::CARD] >> LEVEL_SHIFT).tolist():
             self.levels |= 1 << level
 
     def __len__(self) -> int:
@@ -76,24 +85,28 @@ class MoverTable:
 
     def append(self, row: int, new: NewMover) -> int:
         """A new mover; its row is higher than all others."""
-        slots, form = new.slots, new.form
-        card, forms, slot_terms, terms, start, *tests = self._parts
-        is_judged = len(slots) != 1 or bool(slots[0][1].tests)
-        n_terms = len(slots[0][0]) if slots else 0
-        mover, first_slot, first_term = len(self), slot_terms.n // 2, terms.n // TERM
-        for own, slot in slots:
-            slot_terms.extend((terms.n // TERM, len(own)))
+        card, radius_m, slots, terms, *_ = self._parts
+        mover, level = len(self), int(level_of(new.radius_m))
+        kind = level << LEVEL_SHIFT | (IS_SQUARE if new.is_square else 0)
+        if len(new.slots) == 1 and not new.slots[0][1].tests:
+            ((own, _),) = new.slots
+            card.extend((row, terms.n // TERM, len(own), kind))
             terms.extend([number for term in own for number in term])
-            self._append_tests(slot.tests, slot.lists)
-            start.extend((tests[0].n,))
-        level = int(level_of(form.radius_m))
-        card.extend(
-            (row, first_slot, len(slots), first_term, n_terms, is_judged, level, form.is_square)
-        )
-        forms.extend(form.numbers)
+        else:
+            card.extend((row, slots.n // 2, len(new.slots), kind | IS_JUDGED))
+            self._append_slots(new.slots)
+        radius_m.extend((new.radius_m,))
         self.is_new |= not self.levels >> level & 1
         self.levels |= 1 << level
         return mover
+
+    def _append_slots(self, many: list[tuple[Terms, Slot]]) -> None:
+        _, _, slots, terms, start, *tests = self._parts
+        for own, slot in many:
+            slots.extend((terms.n // TERM, len(own)))
+            terms.extend([number for term in own for number in term])
+            self._append_tests(slot.tests, slot.lists)
+            start.extend((tests[0].n,))
 
     def _append_tests(self, tests: list[Test], lists: list[list[float]]) -> None:
         operation, column, low, high, list_start, numbers = self._parts[5:]
@@ -116,25 +129,26 @@ class MoverTable:
         """A table of some movers, in their order, under other rows."""
         held = self.trimmed
         card = held.card.reshape(-1, CARD)[movers].copy()
-        card[:, 0] = rows
-        slots = _ranges(card[:, 1], card[:, 2])
-        terms = held.slots.reshape(-1, 2)[slots]
+        card[:, ROW] = rows
+        is_judged = (card[:, KIND] & IS_JUDGED) > 0
+        slots = _ranges(card[is_judged, FIRST], card[is_judged, N_OWN])
+        of_slots = held.slots.reshape(-1, 2)[slots].copy()
         tests = held.tests
         kept = _ranges(tests.start[slots], np.diff(tests.start)[slots])
-        starts = [np.concatenate([[0], np.cumsum(n)]) for n in (card[:, 2], terms[:, 1])]
-        chosen = held.terms.reshape(-1, TERM)[_ranges(terms[:, 0], terms[:, 1])]
-        card[:, 1] = starts[0][:-1]
-        has_slots = card[:, 2] > 0
-        card[has_slots, 3] = starts[1][card[has_slots, 1]]
-        n_tests = np.concatenate([[0], np.cumsum(np.diff(tests.start)[slots])])
+        # First the terms of those who have no slots, then those of the slots.
+        firsts = np.concatenate([card[~is_judged, FIRST], of_slots[:, 0]])
+        n_terms = np.concatenate([card[~is_judged, N_OWN], of_slots[:, 1]])
+        starts, n_plain = _starts(n_terms), np.count_nonzero(~is_judged)
+        card[~is_judged, FIRST], of_slots[:, 0] = starts[:n_plain], starts[n_plain:-1]
+        card[is_judged, FIRST] = _starts(card[is_judged, N_OWN])[:-1]
         return MoverTable(
             Movers(
                 card.ravel(),
-                held.form.reshape(-1, FORM)[movers].ravel(),
-                np.stack([starts[1][:-1], terms[:, 1]], axis=1).astype(np.int32).ravel(),
-                chosen.ravel(),
+                held.radius_m[movers],
+                of_slots.ravel(),
+                held.terms.reshape(-1, TERM)[_ranges(firsts, n_terms)].ravel(),
                 Tests(
-                    n_tests.astype(np.int32),
+                    _starts(np.diff(tests.start)[slots]).astype(np.int32),
                     tests.operation[kept],
                     tests.column[kept],
                     tests.low[kept],
@@ -151,27 +165,31 @@ class MoverTable:
         return _movers_of([part.array[: part.n] for part in self._parts])
 
 
-class Form(NamedTuple):
-    """The area around a mover: a radius, and whether it is a square."""
+class NewMover(NamedTuple):
+    """What a mover asks for, the area around it, and where it is."""
+
+    slots: list[tuple[Terms, Slot]]
+    radius_m: float
+    is_square: bool
+    place: tuple[float, float]
+
+
+class Area(NamedTuple):
+    """The area around a mover, and the intervals by column if it has one slot without tests."""
 
     radius_m: float
     is_square: bool
-
-    @property
-    def numbers(self) -> tuple[float, float, float]:
-        """What kernels compare with: see ``kernels.moving``."""
-        angle = min(self.radius_m / EARTH_RADIUS_M, math.pi)
-        h = math.sin(angle / 2) ** 2
-        # Angles are rounded to about 1e-15; what that makes of h stays far within this margin.
-        return math.degrees(angle), h, 1e-12 * (math.sqrt(h) + h)
+    bounds: dict[int, tuple[float, float]]
 
 
-class NewMover(NamedTuple):
-    """What a mover asks for and where it is."""
-
-    slots: list[tuple[Terms, Slot]]
-    form: Form
-    place: tuple[float, float]
+def area_of(movers: Movers, mover: int) -> Area:
+    """What the arrays say of a mover."""
+    _, first, n_own, kind = movers.card[mover * CARD : (mover + 1) * CARD].tolist()
+    bounds: dict[int, tuple[float, float]] = {}
+    if not kind & IS_JUDGED:
+        terms = movers.terms[first * TERM : (first + n_own) * TERM].reshape(-1, TERM)
+        bounds = {int(column): (low, high) for column, low, high in terms.tolist()}
+    return Area(float(movers.radius_m[mover]), bool(kind & IS_SQUARE), bounds)
 
 
 def is_mover(subscription: Subscription) -> bool:
@@ -184,8 +202,7 @@ def mover_of(subscription: Subscription, slots: list[tuple[Terms, Slot]]) -> New
     place, radius_m = subscription.location, subscription.radius_m
     assert place is not None
     assert radius_m is not None
-    form = Form(radius_m, subscription.area == SQUARE)
-    return NewMover(slots, form, (place.lon, place.lat))
+    return NewMover(slots, radius_m, subscription.area == SQUARE, (place.lon, place.lat))
 
 
 def slots_of_box(box: Box) -> list[tuple[Terms, Slot]]:
@@ -234,9 +251,14 @@ def _ranges(first: Array, n: Array) -> Array:
     return np.repeat(first - starts, n) + np.arange(int(n.sum()))
 
 
+def _starts(n: Array) -> Array:
+    """Where ranges of n[i] numbers begin, one after the other, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(n)])
+
+
 def _movers_of(arrays: Sequence[Array]) -> Movers:
-    card, form, slots, terms, *tests = arrays
-    return Movers(card, form, slots, terms, Tests(*tests))
+    card, radius_m, slots, terms, *tests = arrays
+    return Movers(card, radius_m, slots, terms, Tests(*tests))
 
 
 def _no_movers() -> Movers:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.index.columns import Encoded, Vector
-from tamis.index.movers import MoverTable, NewMover, grown
+from tamis.index.movers import Area, MoverTable, NewMover, area_of, grown
 from tamis.index.revision import Ask, Place
 from tamis.kernels.moving import (
     CARD,
@@ -222,6 +222,13 @@ class Moving:
             return None
         lon, lat = place_at(self.view.handle, where[mover])
         return lon, lat
+
+    def area_of(self, row: int) -> Area:
+        """The area of a row that has or had a place; to be called without the lock too."""
+        view = self.view
+        # The table may have more than the view by now, but nobody knows of those yet.
+        n_known = min(len(self._table), view.n_movers)
+        return area_of(view.arrays, find_mover(view.handle, n_known, row))
 
     def compacted(self, new_row: Array) -> MovingParts | None:
         """The movers that live and where they are, under other rows: new_row[row]."""

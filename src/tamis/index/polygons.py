@@ -7,19 +7,25 @@ from fractions import Fraction
 
 import numpy as np
 
-from tamis.kernels.tests import ACCEPTED, UNDECIDED, is_in_polygon
+from tamis.kernels.tests import ACCEPTED, CHAIN, UNDECIDED, is_in_polygon
 from tamis.values import Point, Polygon
 
+_EDGES = 16  # of a chain
 
-def edges_of(polygon: Polygon) -> list[float]:
-    """x1, y1, x2, y2 of every edge of every ring."""
-    return [
-        coordinate
-        for part in polygon.rings
-        for ring in part
-        for (x1, y1), (x2, y2) in itertools.pairwise(ring)
-        for coordinate in (x1, y1, x2, y2)
-    ]
+
+def chains_of(polygon: Polygon) -> list[float]:
+    """The edges of every ring in chains, as ``kernels.tests.is_in_polygon`` reads them."""
+    chains: list[float] = []
+    edges: list[float] = []
+    rings = [list(ring) for part in polygon.rings for ring in part]
+    for ring in rings:
+        for first in range(0, len(ring) - 1, _EDGES):
+            corners = ring[first : first + _EDGES + 1]
+            xs, ys = zip(*corners, strict=True)
+            for (x1, y1), (x2, y2) in itertools.pairwise(corners):
+                edges += (x1, y1, x2, y2)
+            chains += (min(xs), max(xs), min(ys), max(ys), len(edges) // 4)
+    return [len(chains) // CHAIN, *chains, *edges]
 
 
 class Inside:
@@ -31,11 +37,12 @@ class Inside:
     """
 
     def __init__(self, polygon: Polygon) -> None:
-        self._edges = np.array(edges_of(polygon), np.float64)
+        self._chains = np.array(chains_of(polygon), np.float64)
+        self._edges = self._chains[1 + CHAIN * int(self._chains[0]) :]
 
     def __call__(self, point: Point) -> bool:
         """Whether the point lies inside or on the border."""
-        said = is_in_polygon(point.lon, point.lat, self._edges, 0, len(self._edges))
+        said = is_in_polygon(point.lon, point.lat, self._chains, 0)
         return self._is_inside_exactly(point) if said == UNDECIDED else bool(said == ACCEPTED)
 
     def _is_inside_exactly(self, point: Point) -> bool:

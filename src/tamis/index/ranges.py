@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from tamis.index.columns import NUMBER, Columns
@@ -45,7 +45,11 @@ class Ranges(NamedTuple):
 
 def ranges_of(condition: Filter) -> Ranges | None:
     """A conjunction of ranges between two floats each; None for any other filter."""
-    parts = condition.parts if type(condition) is And else (condition,)
+    return ranges_of_parts(condition.parts if type(condition) is And else (condition,))
+
+
+def ranges_of_parts(parts: Iterable[Filter]) -> Ranges | None:
+    """``ranges_of`` the conjunction of some filters."""
     names: list[str] = []
     lows: list[float] = []
     highs: list[float] = []
@@ -95,5 +99,5 @@ class Layouts:
         made = array("i", sorted(columns)), None if is_ascending else order
         if len(self._known) >= MAX_LAYOUTS:
             self._known.clear()
-        self._known[names] = made
+        self._known[(*names,)] = made  # the other tuple would keep memory beside it in use
         return made

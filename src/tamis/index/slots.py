@@ -32,7 +32,7 @@ from tamis.index.columns import (
     is_exact,
     micros_of,
 )
-from tamis.index.polygons import edges_of
+from tamis.index.polygons import chains_of
 from tamis.kernels.tests import (
     ASK,
     DIFFERS,
@@ -301,8 +301,7 @@ def _require_shape(slot: Slot, predicate: Predicate, columns: Columns) -> None:
 def _test_shape(slot: Slot, predicate: Within | Near, columns: Columns, negated: int) -> None:
     lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
     if isinstance(predicate, Within):
-        edges = edges_of(predicate.polygon)
-        slot.test_list(IN_POLYGON | negated, lon, [float(lat), *edges])
+        slot.test_list(IN_POLYGON | negated, lon, [float(lat), *chains_of(predicate.polygon)])
         return
     center_lon, center_lat = math.radians(predicate.center.lon), math.radians(predicate.center.lat)
     h = math.sin(min(math.pi / 2, predicate.metres / EARTH_RADIUS_M / 2)) ** 2

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import SnapshotError
-from tamis.index.archive import Archive, Base, BoxBase, TextBase
+from tamis.index.archive import Archive, Base, BoxBase, OutlineBase, TextBase
 from tamis.index.blocks import Block
 from tamis.index.building import block_of
 from tamis.index.columns import Columns
@@ -31,7 +31,7 @@ from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import Tests
 from tamis.model import Schema
 
-FORMAT = 4
+FORMAT = 5
 
 _MANIFEST = "manifest.json"
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -184,10 +184,10 @@ class _Reader:
         held = {name: self._load(name, "c") for name in self.manifest["moving"]}
         tests = Tests(*(held[f"movers.tests.{part}"] for part in Tests._fields))
         entries = Entries(*(held[f"places.entries.{part}"] for part in Entries._fields))
-        card, form, slots, terms = (held[f"movers.{part}"] for part in Movers._fields[:-1])
+        card, radius_m, slots, terms = (held[f"movers.{part}"] for part in Movers._fields[:-1])
         fence, key, first = (held[f"places.{part}"] for part in Places._fields[:-1])
         return MovingParts(
-            Movers(card, form, slots, terms, tests), Places(fence, key, first, entries)
+            Movers(card, radius_m, slots, terms, tests), Places(fence, key, first, entries)
         )
 
     def _load(self, name: str, mode: str = "r") -> Array:
@@ -229,6 +229,11 @@ class _Reader:
             name = one["name"]
             if one["kind"] == "texts":
                 bases.append(TextBase(self._load(f"{name}.letters"), self._load(f"{name}.offsets")))
+                continue
+            if one["kind"] == "outlines":
+                bases.append(
+                    OutlineBase(*(self._load(f"{name}.{part}") for part in OutlineBase.PARTS))
+                )
                 continue
             bounds = (
                 blocks[one["block"]].bounds

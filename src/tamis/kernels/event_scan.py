@@ -7,11 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.memory import prefetch
 from tamis.kernels.tests import judge
 
 LEAF = 256
 GROUP = 32  # leaves
 MISSING = 255  # the code of a row without a value
+LINE = 64  # bytes that come at once
+AHEAD = 2  # leaves that are asked for before they are looked at
 
 
 class Cells(NamedTuple):
@@ -155,6 +158,15 @@ def _mark_leaf(cells, leaf, n_rows, wanted, order, marks):
     return True
 
 
+@inlined
+def _ask_for(codes, n_columns, leaf, wanted):
+    """Ask for the cache lines of a leaf's codes that an interval will be compared with."""
+    for k in range(wanted.column.size):
+        first = np.uint64((leaf * n_columns + wanted.column[k]) * LEAF)
+        for line in range(LEAF // LINE):
+            prefetch(codes, first + np.uint64(line * LINE))
+
+
 @kernel
 def _keep_exact(cells, wanted, order, out, first, n_out):
     """Keep the rows of out[first:n_out] that meet all intervals; the new length."""
@@ -183,8 +195,11 @@ def find_rows(cells, n_rows, wanted, moment, leaves, out):
     n_leaves = _find_leaves(cells, n_rows, wanted, order, moment.now, leaves)
     marks = np.empty(LEAF, np.uint8)
     words = marks.view(np.uint64)
+    codes, n_columns = cells.codes.reshape(cells.codes.size), cells.codes.shape[1]
     n_out = 0
     for i in range(n_leaves):
+        if i + AHEAD < n_leaves and codes.size:
+            _ask_for(codes, n_columns, np.int64(leaves[i + AHEAD]), wanted)
         first = leaves[i] * LEAF
         if not _mark_leaf(cells, leaves[i], min(n_rows - first, LEAF), wanted, order, marks):
             continue

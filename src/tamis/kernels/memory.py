@@ -14,9 +14,7 @@ from tamis.kernels.compiled import IS_COMPILED
 
 
 @intrinsic
-def prefetch(typingctx, array, index):
-    """Ask for the cache line of array[index] (1-d, C order; index: u8, unchecked); never faults."""
-
+def _prefetch(typingctx, array, index):
     def codegen(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         byte_pointer, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -46,6 +44,8 @@ def _prefetch_nothing(pointer, index):
     """Without the compiler there is nothing to ask for."""
 
 
+# Ask for the cache line of array[index] (1-d, C order; index: u8, unchecked); never faults.
+prefetch = _prefetch if IS_COMPILED else _prefetch_nothing
 # Ask for the cache line of pointer[index] (u8, unchecked) in the second-level cache; never faults.
 # More of these can be under way at once than loads, or prefetches to the first level.
 prefetch_at = _prefetch_at if IS_COMPILED else _prefetch_nothing

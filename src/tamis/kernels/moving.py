@@ -15,12 +15,13 @@ is no matter to it. Kernels get at everything through one handle.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.compiled import Array, brief, inlined, kernel
 from tamis.kernels.memory import (
     f4_at,
     f8_at,
@@ -30,15 +31,14 @@ from tamis.kernels.memory import (
     u1_at,
     u2_at,
 )
-from tamis.kernels.moving_cells import COARSE, key_at, spread_of
+from tamis.kernels.moving_cells import COARSE, EARTH_RADIUS_M, key_at, spread_of
 from tamis.kernels.tests import Tests
 
-# Of a card: what a mover is, in i4.
-ROW, FIRST_SLOT, N_SLOTS, FIRST_TERM, N_TERMS, IS_JUDGED, LEVEL, IS_SQUARE = range(8)
-CARD = 8
-# Of a form: its radius in degrees, what ``tests.IS_NEAR`` compares with, and the margin of that.
-REACH, HAVERSINE, NEAR_MARGIN = range(3)
-FORM = 3
+# Of a card: what a mover is, in i4. Most have one slot without tests: then FIRST and N_OWN are of
+# its terms, otherwise of the slots. KIND is made of the bits below, and of the level above them.
+ROW, FIRST, N_OWN, KIND = range(4)
+CARD = 4
+IS_JUDGED, IS_SQUARE, LEVEL_SHIFT = 1, 2, 2
 TERM = 3  # column, low, high
 HINT = 3  # column, low, high as codes: a term, roughly
 KEEN, REST = 1, 2  # how many hints an entry has for a first look, and for a second one
@@ -58,8 +58,8 @@ class Movers(NamedTuple):
     """What M movers ask for beside their place, appended to."""
 
     card: Array  # i4[M x CARD], by ascending row
-    form: Array  # f8[M x FORM]
-    slots: Array  # i4[S x 2], first term and number of terms
+    radius_m: Array  # f8[M]
+    slots: Array  # i4[S x 2], first term and number of terms, of those who are judged
     terms: Array  # f8[K x TERM]
     tests: Tests  # of the slots
 
@@ -177,7 +177,7 @@ def open_delta(h, part):
     return Delta(i4_at(h[k - 3]), i8_at(h[k - 2]), i8_at(h[k - 1]), entries)
 
 
-@kernel
+@brief
 def place_at(h, code):
     """The longitude and latitude of an entry. O(1)."""
     k, at = _ENTRIES + DELTA_ARRAYS * (code & 3), code >> PART_BITS
@@ -204,7 +204,7 @@ def bucket_of(key, mask):
 # -- writing, one thread at a time
 
 
-@kernel
+@brief
 def find_mover(h, n_movers, row):
     """The mover of a row, or -1. O(log M)."""
     card = i4_at(h[_CARD])
@@ -218,6 +218,12 @@ def find_mover(h, n_movers, row):
     return first if first < n_movers and card[first * CARD + ROW] == row else np.int64(-1)
 
 
+@inlined
+def reach_at(movers, mover):
+    """The radius of a mover in degrees."""
+    return math.degrees(min(movers.radius_m[mover] / EARTH_RADIUS_M, math.pi))
+
+
 @kernel
 def _write_hint(movers, mover, term, hints, at):
     """Write a term of a mover with one slot, or what always holds. O(1).
@@ -226,15 +232,20 @@ def _write_hint(movers, mover, term, hints, at):
     """
     card = mover * CARD
     hints[at], hints[at + 1], hints[at + 2] = NO_COLUMN, 0, NO_VALUE
-    if movers.card[card + N_SLOTS] != 1 or term >= movers.card[card + N_TERMS]:
+    first, n_terms = movers.card[card + FIRST], movers.card[card + N_OWN]
+    if movers.card[card + KIND] & IS_JUDGED:
+        if n_terms != 1:
+            return
+        first, n_terms = movers.slots[2 * first], movers.slots[2 * first + 1]
+    if term >= n_terms:
         return
-    k = TERM * (movers.card[card + FIRST_TERM] + term)
+    k = TERM * (first + term)
     if movers.terms[k] < NO_COLUMN:
         hints[at] = np.uint16(movers.terms[k])
         hints[at + 1], hints[at + 2] = code_of(movers.terms[k + 1]), code_of(movers.terms[k + 2])
 
 
-@kernel
+@brief
 def kill(h, code, version):
     """Let an entry end with a version. O(1)."""
     part, at = code & 3, code >> PART_BITS
@@ -242,7 +253,7 @@ def kill(h, code, version):
     death[at] = version
 
 
-@kernel
+@brief
 def put(h, where, part, at, mover, lon, lat, version):
     """Let a mover be at a place from a version on, as entry ``at`` of a delta. O(1).
 
@@ -250,8 +261,8 @@ def put(h, where, part, at, mover, lon, lat, version):
     """
     movers, delta = open_movers(h), open_delta(h, part)
     entries = delta.entries
-    level = np.int64(movers.card[mover * CARD + LEVEL])
-    reach = movers.form[mover * FORM + REACH]
+    level = np.int64(movers.card[mover * CARD + KIND] >> LEVEL_SHIFT)
+    reach = reach_at(movers, mover)
     spread = spread_of(lat, reach)
     pad = 4e-5  # of rounding both sides to float32
     entries.box[at * BOX] = np.float32(lon - spread - pad)
@@ -288,7 +299,7 @@ def places_of(h, code, lon, lat):
         lon[i], lat[i] = place_at(h, code[i])
 
 
-@kernel
+@brief
 def move_row(h, where, n_movers, part, at, row, lon, lat, version):
     """``put`` for the mover of a row; False if there is none. O(log M)."""
     mover = find_mover(h, n_movers, row)

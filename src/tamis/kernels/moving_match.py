@@ -12,24 +12,19 @@ from tamis.kernels.moving import (
     BASE,
     BOX,
     CARD,
-    FIRST_SLOT,
-    FIRST_TERM,
-    FORM,
-    HAVERSINE,
+    FIRST,
     HINT,
     IS_JUDGED,
     IS_SQUARE,
+    KIND,
     LAT_COLUMN,
     LINK,
     LON_COLUMN,
     N_CELLS,
     N_MOVERS,
-    N_SLOTS,
-    N_TERMS,
-    NEAR_MARGIN,
+    N_OWN,
     NO_COLUMN,
     PART_BITS,
-    REACH,
     REST,
     ROW,
     TERM,
@@ -39,6 +34,7 @@ from tamis.kernels.moving import (
     open_movers,
     open_work,
     place_at,
+    reach_at,
 )
 from tamis.kernels.moving_cells import MARGIN
 from tamis.kernels.moving_search import find_candidates, hint_holds
@@ -124,12 +120,11 @@ def _judge_filter(movers, mover, low, high, decides):
     ``decides``: whether tests do, or who has some is undecided.
     """
     card = mover * CARD
-    if not movers.card[card + IS_JUDGED]:
-        first, n_terms = movers.card[card + FIRST_TERM], movers.card[card + N_TERMS]
-        return ACCEPTED if _terms_meet(movers.terms, first, n_terms, low, high) else REJECTED
+    own, n_own = movers.card[card + FIRST], movers.card[card + N_OWN]
+    if not movers.card[card + KIND] & IS_JUDGED:
+        return ACCEPTED if _terms_meet(movers.terms, own, n_own, low, high) else REJECTED
     verdict, tests = REJECTED, movers.tests
-    first_slot = movers.card[card + FIRST_SLOT]
-    for slot in range(first_slot, first_slot + movers.card[card + N_SLOTS]):
+    for slot in range(own, own + n_own):
         first, n_terms = movers.slots[2 * slot], movers.slots[2 * slot + 1]
         if not _terms_meet(movers.terms, first, n_terms, low, high):
             continue
@@ -144,14 +139,17 @@ def _judge_filter(movers, mover, low, high, decides):
 
 
 @kernel
-def _judge_circle(form, center_lon, center_lat, lon, lat):
+def _judge_circle(reach, center_lon, center_lat, lon, lat):
     """Whether a place is near, UNDECIDED where rounding could matter. O(1)."""
+    half = math.sin(math.radians(reach) / 2)
+    wanted = half * half
     phi, center_phi = math.radians(lat), math.radians(center_lat)
     across = math.sin((phi - center_phi) / 2)
     along = math.sin((math.radians(lon) - math.radians(center_lon)) / 2)
     h = across * across + math.cos(center_phi) * math.cos(phi) * along * along
-    excess = h - form[HAVERSINE]
-    if abs(excess) <= form[NEAR_MARGIN]:
+    excess = h - wanted
+    # Angles are rounded to about 1e-15; what that makes of h stays far within this margin.
+    if abs(excess) <= 1e-12 * (half + wanted):
         return UNDECIDED
     return ACCEPTED if excess < 0 else REJECTED
 
@@ -184,11 +182,10 @@ def _judge_square(reach, center_lon, center_lat, lon, lat):
 @kernel
 def _judge_place(movers, mover, center_lon, center_lat, lon, lat):
     """Whether a place is in the area of a mover that is at another. O(1)."""
-    k = mover * FORM
-    if movers.card[mover * CARD + IS_SQUARE]:
-        return _judge_square(movers.form[k + REACH], center_lon, center_lat, lon, lat)
-    form = (movers.form[k], movers.form[k + HAVERSINE], movers.form[k + NEAR_MARGIN])
-    return _judge_circle(form, center_lon, center_lat, lon, lat)
+    reach = reach_at(movers, mover)
+    if movers.card[mover * CARD + KIND] & IS_SQUARE:
+        return _judge_square(reach, center_lon, center_lat, lon, lat)
+    return _judge_circle(reach, center_lon, center_lat, lon, lat)
 
 
 @kernel
@@ -211,7 +208,7 @@ def match_movers(h, w, vector, version, decides, rows, n_rows):
     n_left = _place_and_sift(h, _sift(h, n_left, work), version, place, work)
     movers = open_movers(h)
     for i in range(n_left):
-        term = TERM * movers.card[work.mover[i] * CARD + FIRST_TERM]
+        term = TERM * movers.card[work.mover[i] * CARD + FIRST]  # of a slot nothing is gained
         prefetch_at(movers.terms, np.uint64(term))
         prefetch_at(movers.terms, np.uint64(term + 8))
     for i in range(n_left):

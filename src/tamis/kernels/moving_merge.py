@@ -11,7 +11,8 @@ from tamis.kernels.moving import (
     FENCE,
     HINT,
     KEEN,
-    LEVEL,
+    KIND,
+    LEVEL_SHIFT,
     LINK,
     NEVER,
     PART_BITS,
@@ -76,7 +77,7 @@ def _fine_keys(entries, order, card):
     keys = np.empty(order.size, np.int64)
     for i in range(order.size):
         at = order[i]
-        level = np.int64(card[entries.mover[at] * CARD + LEVEL])
+        level = np.int64(card[entries.mover[at] * CARD + KIND] >> LEVEL_SHIFT)
         keys[i] = key_at(level, entries.lon[at], entries.lat[at], FINE)
     return keys
 

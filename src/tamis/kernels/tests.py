@@ -20,11 +20,13 @@ IS_MISSING = 2
 ASK = 3  # only the filter itself can tell
 IN_SET = 4  # value is in the list: numbers, ascending
 IS_NEAR = 5  # point is near: latitude column, center (radians), cosine, haversine, margin
-IN_POLYGON = 6  # point is inside: latitude column, then x1, y1, x2, y2 of every edge
+IN_POLYGON = 6  # point is inside: latitude column, then what ``is_in_polygon`` says
 FIRST_WITH_LIST = IN_SET
 NEGATED = 16  # added to an operation: it must not hold
 
 REJECTED, ACCEPTED, UNDECIDED = 0, 1, 2
+
+CHAIN = 5  # numbers that are said of a chain of edges
 
 # Beyond this part of the terms it is made of, the sign of an orientation is certain.
 _ORIENTATION_ERROR = 1e-14
@@ -71,11 +73,38 @@ def _is_near(lon, lat, lists, first):
 
 
 @kernel
-def is_in_polygon(x, y, lists, first, last):
+def is_in_polygon(x, y, lists, first):
     """Whether a point is inside, by the crossings of a ray to the right; UNDECIDED on a border.
 
-    Even-odd over the edges ``lists[first:last]`` of all rings, which serves holes and several
-    parts alike. O(edges).
+    Even-odd over the edges of all rings, which serves holes and several parts alike. From
+    ``lists[first]`` on: the number of chains; of each the least and greatest x, the least and
+    greatest y, and how many edges it and those before it have; x1, y1, x2, y2 of every edge. A
+    chain is some edges of a ring one after the other: where the ray meets all of it or nothing,
+    its ends tell how often it is crossed. O(chains + edges of those near the point).
+    """
+    is_inside = False
+    n_chains = np.int64(lists[first])
+    edges = first + 1 + CHAIN * n_chains
+    begin = edges
+    for chain in range(first + 1, edges, CHAIN):
+        end = edges + 4 * np.int64(lists[chain + 4])
+        if lists[chain + 2] <= y <= lists[chain + 3] and x <= lists[chain + 1]:
+            if x < lists[chain]:
+                is_inside ^= (lists[begin + 1] <= y) != (lists[end - 1] <= y)
+            else:
+                said = _cross(x, y, lists, begin, end)
+                if said == UNDECIDED:
+                    return UNDECIDED
+                is_inside ^= said == ACCEPTED
+        begin = end
+    return ACCEPTED if is_inside else REJECTED
+
+
+@kernel
+def _cross(x, y, lists, first, last):
+    """Whether a ray crosses the edges ``lists[first:last]`` an odd number of times. O(edges).
+
+    UNDECIDED if the point may lie on one of them.
     """
     is_inside = False
     for i in range(first, last, 4):
@@ -111,7 +140,7 @@ def _verdict(tests, t, operation, vector):
     other = vector[int(tests.lists[first])]
     if operation == IS_NEAR:
         return _is_near(value, other, tests.lists, first)
-    return is_in_polygon(value, other, tests.lists, first + 1, last)
+    return is_in_polygon(value, other, tests.lists, first + 1)
 
 
 @kernel

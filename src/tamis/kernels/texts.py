@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from tamis.kernels.compiled import kernel
+from tamis.kernels.compiled import Array, brief, kernel
+from tamis.kernels.memory import i4_at, u1_at
 
 _OFFSET = np.uint64(14695981039346656037)  # FNV-1a
 _PRIME = np.uint64(1099511628211)
@@ -39,13 +43,35 @@ def fill_table(letters, offsets, table):
 
 
 @kernel
+def enter_texts(letters, offsets, first, table):
+    """Enter the texts from position ``first`` on, each in the place of an older one like it.
+
+    The arrays as in ``fill_table``; the table has the texts before. O(new texts).
+    """
+    mask = np.uint64(table.size - 1)
+    for position in range(first, offsets.size - 1):
+        start, stop = offsets[position], offsets[position + 1]
+        place = hash_text(letters, start, stop) & mask
+        while table[place]:
+            if _is_same(letters, offsets, table[place] - 1, letters, start, stop):
+                break
+            place = (place + np.uint64(1)) & mask
+        table[place] = position + 1
+
+
+@brief
 def find_text(letters, offsets, table, wanted):
-    """The position of a text (``wanted``: u1[...]), or -1. O(length)."""
+    """The position of a text (``wanted``: u1[...]), or -1. O(length).
+
+    The table may have texts of later positions, which are not found.
+    """
     mask = np.uint64(table.size - 1)
     place = hash_text(wanted, 0, wanted.size) & mask
     while table[place]:
-        if _is_same(letters, offsets, table[place] - 1, wanted, 0, wanted.size):
-            return table[place] - 1
+        position = table[place] - 1
+        is_there = position < offsets.size - 1
+        if is_there and _is_same(letters, offsets, position, wanted, 0, wanted.size):
+            return position
         place = (place + np.uint64(1)) & mask
     return -1
 
@@ -63,6 +89,59 @@ def find_texts(letters, offsets, table, wanted, wanted_offsets, out):
                 out[i] = table[place] - 1
                 break
             place = (place + np.uint64(1)) & mask
+
+
+@kernel
+def join_texts(letters, offsets, numbers, ends):
+    """The letters of texts one after the other: u1[...]; writes where each ends. O(letters).
+
+    ``numbers``: i4[N]; ``ends``: i8[N]; the others as in ``fill_table``.
+    """
+    n_letters = np.int64(0)
+    for i in range(numbers.size):
+        n_letters += offsets[numbers[i] + 1] - offsets[numbers[i]]
+        ends[i] = n_letters
+    joined = np.empty(n_letters, np.uint8)
+    at = np.int64(0)
+    for i in range(numbers.size):
+        for k in range(offsets[numbers[i]], offsets[numbers[i] + 1]):
+            joined[at] = letters[k]
+            at += 1
+    return joined
+
+
+def directory_of(parts: Sequence[Any]) -> Array:
+    """Where the letters, offsets and tables of parts are: i8[4 x parts], for ``find_in_parts``.
+
+    Whoever has it keeps the parts.
+    """
+    held = [
+        [_address(one.letters), _address(one.offsets), _address(one.table), one.table.size]
+        for one in parts
+    ]
+    return np.array(held, np.int64).reshape(-1)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+@brief
+def find_in_parts(directory, n_parts, wanted):
+    """The last of the first parts that has a text (u1[...]), and its position there, or -1.
+
+    O(parts x length).
+    """
+    made = hash_text(wanted, 0, wanted.size)
+    for part in range(n_parts - 1, -1, -1):
+        letters, offsets = u1_at(directory[4 * part]), i4_at(directory[4 * part + 1])
+        table, mask = i4_at(directory[4 * part + 2]), np.uint64(directory[4 * part + 3] - 1)
+        place = made & mask
+        while table[place]:
+            if _is_same(letters, offsets, table[place] - 1, wanted, 0, wanted.size):
+                return part, np.int64(table[place] - 1)
+            place = (place + np.uint64(1)) & mask
+    return -1, np.int64(-1)
 
 
 @kernel

@@ -108,7 +108,7 @@ FIGURES = (
             Line("near me, counted", "near_me.counted_mb", _ORANGE, "^"),
         ),
         "What a fresh process grows by, and what index and store count themselves. Boxes are given "
-        "as arrays (`Index.from_boxes`); near-me subscriptions as objects, which the index keeps.",
+        "as arrays (`Index.from_boxes`); near-me subscriptions as objects, 5,000 at a time.",
     ),
 )  # fmt: skip
 

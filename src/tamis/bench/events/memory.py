@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.bench.events.kept import Kept, fill, make_boxes, make_near_me
-from tamis.bench.events.moving import Movers
+from tamis.bench.events.moving import index_of
 from tamis.bench.events.nearby import make_nearby
 from tamis.bench.machine import forget_peak, rss_bytes, trimmed_rss
 from tamis.bench.memory import counted_bytes
@@ -51,6 +51,7 @@ def make_both(kind: str, n: int) -> tuple[Index, EventStore]:
         index = Index.from_boxes(**placed_boxes(n, n_events=1).boxes())
         kept = make_boxes(n, n_questions=100)
     else:
-        index = Movers(make_nearby(n, n_events=10)).index
+        # Not of Movers, which keep what they are made of.
+        index = index_of(make_nearby(n, n_events=10))
         kept = make_near_me(n, n_questions=100)
     return index, fill(kept, n)[0]

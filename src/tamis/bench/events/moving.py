@@ -25,9 +25,19 @@ SECONDS = 4.0
 N_MOVES = 20_000
 N_CHECKED = 20
 _TICK_SECONDS = 0.0005
-_AT_ONCE = 50_000  # subscriptions that are added at once
+_AT_ONCE = 5_000  # subscriptions that are added at once: until then they are Python objects
 
 Event = dict[str, float | Point]
+
+
+def index_of(nearby: Nearby) -> Index:
+    """An index of the subscriptions of a workload."""
+    index, n = Index(), len(nearby.places)
+    with no_gc():
+        for first in range(0, n, _AT_ONCE):
+            index.add_many(nearby.subscriptions_between(first, min(n, first + _AT_ONCE)))
+    index._engine.wait_for_merging()
+    return index
 
 
 class Movers:
@@ -37,13 +47,7 @@ class Movers:
         self.nearby = nearby
         self.places = nearby.places.copy()
         self.events = nearby.events()
-        self.index = Index()
-        n = len(self.places)
-        with no_gc():
-            for first in range(0, n, _AT_ONCE):
-                last = min(n, first + _AT_ONCE)
-                self.index.add_many(nearby.subscriptions_between(first, last))
-        self.index._engine.wait_for_merging()
+        self.index = index_of(nearby)
         gc.freeze()  # or every timing would begin with seconds of looking at these objects
         self._random = np.random.default_rng([SEED, 61])
         self._steps = self._endless()

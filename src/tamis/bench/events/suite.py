@@ -21,7 +21,7 @@ from tamis.bench.suite import UnknownCell, known
 
 WORKLOAD = "W4"
 FULL_SIZE = 1_000_000  # subscriptions, and events, to which the aims refer
-MOST_NEAR_ME = 1_000_000  # each is a Python object of some 2.5 kB, and takes 60 µs to make
+MOST_NEAR_ME = 1_000_000  # each takes 60 µs to make
 CELLS = ("matching", "polygon", "move", "subscriptions", "insert", "expiry", "memory")
 AT_FULL_SIZE = ("polygon",)  # cells that other sizes have not
 NEAR_ME = ("polygon", "move")  # cells of nothing else

@@ -1,0 +1,72 @@
+"""Saved: the subscriptions of rows, and what is asked of them where numbers do not decide."""
+
+from __future__ import annotations
+
+from tamis.index.archive import Archive
+from tamis.index.columns import NUMBER, Columns
+from tamis.index.engine import Engine
+from tamis.index.outlines import Outline
+from tamis.index.revision import Place
+from tamis.index.texts import Texts
+from tamis.language import Filter
+from tamis.model import Subscription
+from tamis.model.subscription import CIRCLE, SQUARE, area_around
+from tamis.values import Point
+
+
+class Saved:
+    """What was saved as each row; those with an outline are made when they are asked for."""
+
+    def __init__(self, engine: Engine, columns: Columns, ids: Texts, archive: Archive) -> None:
+        self._engine, self._columns, self._ids, self._archive = engine, columns, ids, archive
+
+    def subscription(self, row: int) -> Subscription:
+        """The subscription of a row that lives, at the place where it is now."""
+        held = self._held(row)
+        if not isinstance(held, Outline):
+            return held
+        moving = self._engine.moving
+        assert moving is not None
+        with self._engine.lock:
+            place = moving.place_of(row)
+        radius_m, is_square, _ = moving.area_of(row)
+        return Subscription(
+            self._ids.text_of(row),
+            self.filter(row),
+            self._engine.rows.priority_of(row),
+            *self._archive.delivery(row),
+            location=place,
+            radius_m=radius_m,
+            area=SQUARE if is_square else CIRCLE,
+        )
+
+    def condition(self, row: int) -> Filter:
+        """All that a row without an outline asks for."""
+        held = self._held(row)
+        assert isinstance(held, Subscription)
+        return held.condition
+
+    def filter(self, row: int) -> Filter:
+        """What a row asks for beside its area."""
+        held = self._held(row)
+        if not isinstance(held, Outline):
+            return held.filter
+        moving = self._engine.moving
+        assert moving is not None
+        by_column = moving.area_of(row).bounds
+        columns = {name: self._columns.column(name, NUMBER) for name in held.names}
+        return held.filter({name: by_column[column] for name, column in columns.items()})
+
+    def area(self, row: int, there: Place) -> Filter:
+        """What a row with an outline asks of an event's location when it is at a place."""
+        moving = self._engine.moving
+        assert moving is not None
+        radius_m, is_square, _ = moving.area_of(row)
+        return area_around(Point(*there), radius_m, SQUARE if is_square else CIRCLE)
+
+    def _held(self, row: int) -> Subscription | Outline:
+        recent = self._archive.recent_at(row)
+        if recent is not None:
+            return recent
+        priority = self._engine.rows.priority_of(row)
+        return self._archive.held(row, self._ids.text_of(row), priority)

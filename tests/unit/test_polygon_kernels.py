@@ -1,0 +1,79 @@
+"""Polygons in chains of edges: as every edge says, one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import shapely
+
+from tamis.index.polygons import Inside, chains_of
+from tamis.kernels.tests import ACCEPTED, CHAIN, REJECTED, UNDECIDED, is_in_polygon
+from tamis.values import Point, Polygon
+
+
+def _star(n: int, center: tuple[float, float], random: np.random.Generator) -> list[list[float]]:
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    reach = random.uniform(0.3, 1.0, n)
+    x, y = center[0] + reach * np.cos(angle), center[1] + reach * np.sin(angle)
+    ring = np.stack([x, y], axis=1).tolist()
+    return [*ring, ring[0]]
+
+
+def _shapes() -> list[Polygon]:
+    random = np.random.default_rng(5)
+    whole = shapely.Polygon(
+        [(-3, -3), (3, -3), (3, 3), (-3, 3)], [_star(40, (0, 0), random), _star(17, (2, 2), random)]
+    )
+    parts = [shapely.Polygon(_star(n, (4 * n, 1), random)) for n in (3, 16, 33)]
+    return [
+        *(Polygon(shapely.Polygon(_star(n, (0, 0), random))) for n in (3, 15, 16, 17, 32, 500)),
+        Polygon(whole),
+        Polygon(shapely.MultiPolygon(parts)),
+        Polygon(shapely.box(0, 0, 1, 1)),
+    ]
+
+
+def _is_inside(x: float, y: float, polygon: Polygon) -> bool:
+    """Even-odd over all edges; not for points on a border."""
+    n_crossed = 0
+    for ring in itertools.chain.from_iterable(polygon.rings):
+        for (x1, y1), (x2, y2) in itertools.pairwise(ring):
+            if (y1 <= y) != (y2 <= y):
+                n_crossed += x < x1 + (y - y1) * (x2 - x1) / (y2 - y1)
+    return n_crossed % 2 == 1
+
+
+@pytest.mark.parametrize("polygon", _shapes())
+def test_chains_tell_what_edges_tell(polygon: Polygon) -> None:
+    random = np.random.default_rng(6)
+    lists = np.array([-7.0, *chains_of(polygon)])
+    west, south, east, north = polygon.bounds
+    points = random.uniform((west - 0.1, south - 0.1), (east + 0.1, north + 0.1), (2000, 2))
+    said = [is_in_polygon(x, y, lists, 1) for x, y in points]
+    assert set(said) <= {ACCEPTED, REJECTED, UNDECIDED}
+    assert said.count(UNDECIDED) < 5
+    for (x, y), one in zip(points.tolist(), said, strict=True):
+        if one != UNDECIDED:
+            assert (one == ACCEPTED) == _is_inside(x, y, polygon)
+    assert ACCEPTED in said
+    assert REJECTED in said
+
+
+@pytest.mark.parametrize("polygon", _shapes())
+def test_corners_are_inside(polygon: Polygon) -> None:
+    inside = Inside(polygon)
+    for ring in itertools.chain.from_iterable(polygon.rings):
+        # A ray through corners crosses each once; those on the ray are told exactly.
+        assert all(inside(Point(x, y)) for x, y in ring)
+
+
+def test_every_edge_is_in_one_chain() -> None:
+    for polygon in _shapes():
+        held = chains_of(polygon)
+        n_chains = int(held[0])
+        n_edges = sum(len(ring) - 1 for part in polygon.rings for ring in part)
+        ends = held[1 : 1 + CHAIN * n_chains][CHAIN - 1 :: CHAIN]
+        assert ends == sorted(ends)
+        assert ends[-1] == n_edges == (len(held) - 1 - CHAIN * n_chains) / 4
