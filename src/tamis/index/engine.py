@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import numpy as np
+
 from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
 from tamis.index.head import HEAD_SLOTS, Head, HeadView, SealedHead
