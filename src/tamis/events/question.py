@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate, chain
 from typing import NamedTuple, Protocol
@@ -12,13 +12,13 @@ import numpy as np
 from tamis.events.lanes import Name
 from tamis.events.layout import Intervals
 from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME, Columns
-from tamis.index.ranges import Ranges, ranges_of, ranges_of_parts
+from tamis.index.ranges import ranges_of
 from tamis.index.revision import Check, check_of
 from tamis.index.slots import ANY, Slot, slots_of
 from tamis.kernels.event_scan import Wanted
 from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
 from tamis.language import Conjunction, Filter, normal_form
-from tamis.language.tree import And, InBox, Near, Not, Predicate, Within
+from tamis.language.tree import Not, Predicate
 
 _FIRST_PREFIX = 2**24  # the number of a column that stands for a prefix
 
@@ -54,7 +54,6 @@ class Question:
     def __init__(self, condition: Filter) -> None:
         self.condition = condition
         self.ranges = ranges_of(condition)
-        self._around = _shape_beside_ranges(condition) if self.ranges is None else None
         # Of segments with the same columns; not where the codes of texts matter.
         self._clauses: dict[tuple[Name, ...], list[Clause]] = {}
 
@@ -79,19 +78,24 @@ class Question:
         if held is not None:
             return held
         if self.ranges is not None:
-            wanted, is_for_all = _wanted(part, self.ranges), True
-            made = [] if wanted is None else [Clause(wanted)]
+            made, is_for_all = self._clauses_of_ranges(part), True
         else:
             asked = _Asked(part)
-            made = (
-                _clauses_of(self.conjunctions, asked)
-                if self._around is None
-                else _clauses_around(*self._around, asked)
-            )
+            slots = (slot for one in self.conjunctions for slot in slots_of(one, asked))
+            made = [clause for slot in slots if (clause := asked.clause(slot)) is not None]
             is_for_all = not asked.has_texts
         if is_for_all and part.layout:
             self._clauses[part.layout] = made
         return made
+
+    def _clauses_of_ranges(self, part: HasColumns) -> list[Clause]:
+        assert self.ranges is not None
+        names, lows, highs, _ = self.ranges
+        columns = [part.column_of((name, NUMBER)) for name in names]
+        if -1 in columns:
+            return []
+        wanted = Wanted(np.array(columns, np.int64), np.array(lows), np.array(highs))
+        return [Clause(wanted)]
 
     @cached_property
     def intervals(self) -> list[Intervals]:
@@ -106,42 +110,6 @@ class Question:
             pairs = {columns.names[column]: pair for column, pair in slot.constraints.items()}
             made.append({n: pair for n, pair in pairs.items() if n[1] in (NUMBER, TIME, LON, LAT)})
         return made
-
-
-def _shape_beside_ranges(condition: Filter) -> tuple[Predicate, Ranges] | None:
-    """A shape and ranges, if they are all of a condition: what most ask who have a place."""
-    if not isinstance(condition, And) or not condition.parts:
-        return None
-    *others, last = condition.parts
-    if not isinstance(last, InBox | Near | Within):
-        return None
-    ranges = ranges_of_parts(others)
-    return None if ranges is None else (last, ranges)
-
-
-def _clauses_of(conjunctions: Iterable[Conjunction], asked: _Asked) -> list[Clause]:
-    slots = (slot for one in conjunctions for slot in slots_of(one, asked))
-    return [clause for slot in slots if (clause := asked.clause(slot)) is not None]
-
-
-def _clauses_around(shape: Predicate, ranges: Ranges, asked: _Asked) -> list[Clause]:
-    """The clauses of a shape, with ranges, which are over other columns."""
-    beside = _wanted(asked.part, ranges)
-    if beside is None:
-        return []
-    return [
-        one._replace(wanted=Wanted(*map(np.concatenate, zip(one.wanted, beside, strict=True))))
-        for one in _clauses_of(normal_form(shape), asked)
-    ]
-
-
-def _wanted(part: HasColumns, ranges: Ranges) -> Wanted | None:
-    """The intervals of ranges, None if no event has one of their attributes."""
-    names, lows, highs, _ = ranges
-    columns = [part.column_of((name, NUMBER)) for name in names]
-    if -1 in columns:
-        return None
-    return Wanted(np.array(columns, np.int64), np.array(lows), np.array(highs))
 
 
 def _attributes_in(node: Filter) -> Iterator[str]:
@@ -162,7 +130,7 @@ class _Asked(Columns):
 
     def __init__(self, part: HasColumns) -> None:
         super().__init__()
-        self.part, self._nobody = part, part.n_columns
+        self._part, self._nobody = part, part.n_columns
         self._presences: dict[str, int] = {}
         self._prefixes: list[tuple[str, str]] = []
         self.has_texts = False  # whether codes of this part were asked for
@@ -172,13 +140,13 @@ class _Asked(Columns):
         if lane == PRESENT:
             next_one = self._nobody + 1 + len(self._presences)
             return self._presences.setdefault(attribute, next_one)
-        column = self.part.column_of((attribute, lane))
+        column = self._part.column_of((attribute, lane))
         return self._nobody if column < 0 else column
 
     def code(self, attribute: str, text: str) -> float:
         """The code of a text, -1 if no event holds it."""
         self.has_texts = True
-        return self.part.code_of(attribute, text)
+        return self._part.code_of(attribute, text)
 
     def prefix(self, attribute: str, prefix: str) -> tuple[int, float]:
         """A column that stands for the prefix."""
@@ -246,11 +214,11 @@ class _Asked(Columns):
             made.tests.append((operation, self.column(attribute, TEXT), *codes))
 
     def _codes_with(self, attribute: str, prefix: str) -> tuple[float, float] | None:
-        return self.part.codes_with(attribute, prefix)
+        return self._part.codes_with(attribute, prefix)
 
     def _lanes_of_presence(self, attribute: str) -> list[int]:
         lanes = (NUMBER, TIME, TEXT, BOOLEAN, LON, PRESENT)
-        columns = [self.part.column_of((attribute, lane)) for lane in lanes]
+        columns = [self._part.column_of((attribute, lane)) for lane in lanes]
         return [column for column in columns if column >= 0]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from tamis.index.columns import NUMBER, Columns
@@ -45,11 +45,7 @@ class Ranges(NamedTuple):
 
 def ranges_of(condition: Filter) -> Ranges | None:
     """A conjunction of ranges between two floats each; None for any other filter."""
-    return ranges_of_parts(condition.parts if type(condition) is And else (condition,))
-
-
-def ranges_of_parts(parts: Iterable[Filter]) -> Ranges | None:
-    """``ranges_of`` the conjunction of some filters."""
+    parts = condition.parts if type(condition) is And else (condition,)
     names: list[str] = []
     lows: list[float] = []
     highs: list[float] = []
