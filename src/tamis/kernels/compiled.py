@@ -29,25 +29,18 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, inline="never")
 
 
-def brief(function: Callable[..., Any]) -> Any:
-    """Like ``kernel``, but it keeps the GIL: for what takes less time than to hand it over."""
-    return _compile(function, inline="never", nogil=False)
-
-
 def inlined(function: Callable[..., Any]) -> Any:
     """Like ``kernel``, for small functions that only other kernels call."""
     return _compile(function, inline="always")
 
 
-def _compile(
-    function: Callable[..., Any], inline: Literal["never", "always"], nogil: bool = True
-) -> Any:
+def _compile(function: Callable[..., Any], inline: Literal["never", "always"]) -> Any:
     # The directory is read when the decorator runs; the caller's own setting is put back.
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_directory())
     try:
         return numba.njit(
-            cache=True, nogil=nogil, boundscheck=False, error_model="numpy", inline=inline
+            cache=True, nogil=True, boundscheck=False, error_model="numpy", inline=inline
         )(function)
     finally:
         config.CACHE_DIR = before

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, brief, inlined, kernel
+from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge
 
 N_PRIORITIES = 10
@@ -43,7 +43,7 @@ def _bit(bits, row):
     return (bits[np.uint64(row) >> np.uint64(3)] >> np.uint8(row & 7)) & np.uint8(1)
 
 
-@brief
+@kernel
 def emit_chain(table, leader, version, found):
     """Add the living rows of a chain to ``found.rows``. O(length of the chain)."""
     n_rows = found.counts[0]
@@ -113,7 +113,7 @@ def settle_leaders(table, version, found):
             emit_chain(table, leaders[i], version, found)
 
 
-@brief
+@kernel
 def order_by_priority(rows, n_rows, priority, ordered):
     """Write ``rows`` to ``ordered`` by ascending priority number, keeping their order. O(n)."""
     position = np.zeros(N_PRIORITIES + 1, np.int64)
@@ -234,7 +234,7 @@ def arrange(rows, places, n_levels, priority, ordered, offsets):
                 position[level] += 1
 
 
-@brief
+@kernel
 def emit_plain(slots, n_slots, row_of_slot, flagged, rows, n_rows):
     """Add the rows of slots to ``rows`` if all of them are plain; return their new number.
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, brief, inlined, kernel
+from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.memory import (
     f4_at,
     f8_at,
@@ -177,7 +177,7 @@ def open_delta(h, part):
     return Delta(i4_at(h[k - 3]), i8_at(h[k - 2]), i8_at(h[k - 1]), entries)
 
 
-@brief
+@kernel
 def place_at(h, code):
     """The longitude and latitude of an entry. O(1)."""
     k, at = _ENTRIES + DELTA_ARRAYS * (code & 3), code >> PART_BITS
@@ -204,7 +204,7 @@ def bucket_of(key, mask):
 # -- writing, one thread at a time
 
 
-@brief
+@kernel
 def find_mover(h, n_movers, row):
     """The mover of a row, or -1. O(log M)."""
     card = i4_at(h[_CARD])
@@ -245,7 +245,7 @@ def _write_hint(movers, mover, term, hints, at):
         hints[at + 1], hints[at + 2] = code_of(movers.terms[k + 1]), code_of(movers.terms[k + 2])
 
 
-@brief
+@kernel
 def kill(h, code, version):
     """Let an entry end with a version. O(1)."""
     part, at = code & 3, code >> PART_BITS
@@ -253,7 +253,7 @@ def kill(h, code, version):
     death[at] = version
 
 
-@brief
+@kernel
 def put(h, where, part, at, mover, lon, lat, version):
     """Let a mover be at a place from a version on, as entry ``at`` of a delta. O(1).
 
@@ -299,7 +299,7 @@ def places_of(h, code, lon, lat):
         lon[i], lat[i] = place_at(h, code[i])
 
 
-@brief
+@kernel
 def move_row(h, where, n_movers, part, at, row, lon, lat, version):
     """``put`` for the mover of a row; False if there is none. O(log M)."""
     mover = find_mover(h, n_movers, row)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, brief, kernel
+from tamis.kernels.compiled import Array, kernel
 from tamis.kernels.memory import i4_at, u1_at
 
 _OFFSET = np.uint64(14695981039346656037)  # FNV-1a
@@ -59,7 +59,7 @@ def enter_texts(letters, offsets, first, table):
         table[place] = position + 1
 
 
-@brief
+@kernel
 def find_text(letters, offsets, table, wanted):
     """The position of a text (``wanted``: u1[...]), or -1. O(length).
 
@@ -126,7 +126,7 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-@brief
+@kernel
 def find_in_parts(directory, n_parts, wanted):
     """The last of the first parts that has a text (u1[...]), and its position there, or -1.
 
