@@ -160,7 +160,10 @@ class FileLog:
 
     def _open(self) -> BinaryIO:
         if self._file is None:
-            self._name = f"{new_id()}.jsonl"
+            before, self._name = self._name, f"{new_id()}.jsonl"
+            if self._name <= before:  # ids of one millisecond are in no order
+                time.sleep(0.001)
+                self._name = f"{new_id()}.jsonl"
             self._file = (self.folder / (_HIDDEN + self._name)).open("xb", buffering=0)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not another's to recover
             self._sync_folder()
