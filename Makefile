@@ -32,9 +32,8 @@ kafka: $(STAMP) ## fetch Spark's connector for Kafka, and a broker for its test 
 browser: $(STAMP) ## find a Chromium or Chrome for the tests of the page, or install one (as root, with apt-get)
 	@$(BIN)/python scripts/browser.py
 
-# Three at a time also on two cores: tests of servers and of Spark wait more than they compute.
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
-	$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 	@$(MAKE) --no-print-directory test-plain
 
 # The same kernels as plain Python: what Numba makes of them is checked against what they say.
