@@ -8,6 +8,7 @@ from itertools import islice
 
 from tamis.errors import StorageUnavailable, TamisError
 from tamis.index import Index
+from tamis.kernels.loading import load_kernels
 from tamis.model import Event, Subscription
 from tamis.service.logs import log
 from tamis.storage import ChangeLog, Database, LoggedChange, SubscriptionStore
@@ -134,7 +135,8 @@ class LiveIndex:
 
 
 def _warm_up() -> None:
-    """Have the kernels compiled before anybody waits for them."""
+    """Have the kernels loaded or compiled before anybody waits for them."""
+    load_kernels()
     index = Index()
     index.add(Subscription("first", "x < 1 AND y = 'a'"))
     index.match({"x": 0, "y": "a"})
