@@ -8,6 +8,7 @@ long way through them, and is answered there.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ _ONE = _ALL + "/"
 _EXPORT = _ONE + "export"
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _HEADERS = frozenset({b"content-type", b"if-match", b"if-none-match", b"idempotency-key"})
-_LONGEST_TOKEN = 200
-_LONGEST = {"cursor": 4_000, "search": 1_000, "owner": 500}
-_MOST_ON_A_PAGE = 1_000
+_LONGEST = {
+    "cursor": routes.LONGEST_CURSOR, "search": routes.LONGEST_SEARCH, "owner": math.inf,
+}  # fmt: skip
 _THREADS = 8
 
 
@@ -120,7 +121,7 @@ class _Asked:
     def token(self) -> str | None:
         """Its Idempotency-Key."""
         token = self.headers.get(b"idempotency-key")
-        if token is not None and not 1 <= len(token) <= _LONGEST_TOKEN:
+        if token is not None and not 1 <= len(token) <= routes.LONGEST_TOKEN:
             raise _NotPlain
         return token
 
@@ -197,7 +198,7 @@ def _list(asked: _Asked, held: Any) -> dict[str, Any]:
             raise _NotPlain
         if name == "limit":
             is_number = value.isascii() and value.isdigit() and len(value) <= 4
-            if not is_number or not 1 <= int(value) <= _MOST_ON_A_PAGE:
+            if not is_number or not 1 <= int(value) <= routes.MOST_ON_A_PAGE:
                 raise _NotPlain
             found[name] = int(value)
         elif name in _LONGEST:

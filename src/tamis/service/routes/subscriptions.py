@@ -41,6 +41,9 @@ from tamis.storage.drafts import Rules, check_name, read_changes, read_draft
 from tamis.storage.idempotency import Token, claim, keep
 from tamis.storage.subscriptions import add
 
+MOST_ON_A_PAGE = 1_000
+LONGEST_CURSOR, LONGEST_SEARCH, LONGEST_TOKEN = 4_000, 1_000, 200
+
 _ADJUSTED = frozenset({"priority", "is_paused"})  # fields that nothing else depends on
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -50,7 +53,7 @@ Id = Annotated[str, Path(description="The id of a subscription.", examples=["s1"
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        min_length=1, max_length=200,
+        min_length=1, max_length=LONGEST_TOKEN,
         description="The same key and body again are answered as the first time, for a day.",
         examples=["5f0c2b1e"],
     ),
@@ -100,10 +103,12 @@ def create(
 def list_page(
     caller: SubscriberCaller,
     parts: TheParts,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str, Query(max_length=4_000, description="`next` of the last page.")] = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE)] = 100,
+    cursor: Annotated[
+        str, Query(max_length=LONGEST_CURSOR, description="`next` of the last page.")
+    ] = "",
     search: Annotated[
-        str, Query(max_length=1_000, description="In ids and filters, in any case.")
+        str, Query(max_length=LONGEST_SEARCH, description="In ids and filters, in any case.")
     ] = "",
     owner: Annotated[str | None, Query(description="Of one owner, for an admin.")] = None,
 ) -> Response:
