@@ -20,7 +20,7 @@ from tamis.language import evaluate
 from tamis.model import Subscription
 from tamis.values import Point
 
-TARGET_PER_SECOND = 50_000
+TARGET_PER_SECOND = 51_000  # a little over the aim, which a pace of the aim itself misses by a tick
 SECONDS = 4.0
 N_MOVES = 20_000
 N_CHECKED = 20
