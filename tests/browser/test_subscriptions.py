@@ -322,10 +322,9 @@ def test_a_subscription_has_a_place_which_is_changed_and_taken_away(watched: Wat
     service = watched.service
     key = service.key("kim")
     with service.client() as admin:
-        near = {"attributes": {"price": 1000}, "location": [13.41, 52.5]}
-        far = {"attributes": {"price": 1000}, "location": [2.35, 48.85]}
-        events = [{"id": "near", **near}, {"id": "far", **far}]
-        assert admin.post("/v1/events", json=events).status_code == 202
+        for id, place in (("near", [13.41, 52.5]), ("far", [2.35, 48.85])):
+            event = {"id": id, "attributes": {"price": 1000}, "location": place}
+            assert admin.post("/v1/events", json=event).status_code == 202
     page = watched.enter(key)
     page.locator("#filter").fill("price = 1000")
     tried = page.get_by_role("complementary", name="Recent events")
