@@ -114,10 +114,14 @@ def flat_columns(rows: Sequence[Attributes]) -> dict[str, pa.Array] | None:
         kinds = {type(values[0]) for values in held if values}
         if not any(kinds <= flat for flat in _FLAT):
             return None
-        if int in kinds and any(abs(*values) > _EXACT for values in held if values):
+        if int in kinds and any(_is_inexact(value) for values in held for value in values):
             return None
         columns[name] = _column(name, held)
     return columns
+
+
+def _is_inexact(value: Value) -> bool:
+    return type(value) is int and abs(value) > _EXACT
 
 
 _FLAT = ({int, float}, {str}, {bool}, {datetime}, {Point})
