@@ -37,6 +37,7 @@ from tamis.service.key_ring import Caller
 from tamis.service.limits import Limits
 from tamis.service.live_index import LiveIndex
 from tamis.service.sending.settings import read_sender_settings
+from tamis.spark.pipeline import Pipeline
 from tamis.spark.settings import read_settings
 from tamis.storage import Database, Saved, SubscriptionStore
 from tamis.storage.idempotency import Token, claim
@@ -58,7 +59,7 @@ with database.writing() as connection:
 PIPELINE = """\
 state = "state"
 [events]
-pth = "ads"
+path = "ads"
 [subscriptions]
 path = "searches"
 [notifications]
@@ -90,7 +91,7 @@ EXAMPLES = {
         'make("simple", ["price"]).match_subscription(Table.from_boxes([[0], [5]], [[9], [9]]))'
     ),
     "SnapshotError": 'Index.open(folder / "index")',
-    "PipelineError": 'read_settings(folder / "pipeline.toml")',
+    "PipelineError": 'Pipeline(read_settings(folder / "pipeline.toml")).check()',
     "StorageError": 'Database("mysql://zoe:secret@db/tamis")',
     "StorageUnavailable": 'LiveIndex(database).match(Event("e1", {"price": 10}))',
     "VersionConflict": 'store.delete("s1", if_version=3)',
@@ -183,7 +184,7 @@ def _messages() -> Iterator[tuple[str, str]]:
     """The message of every example."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "sender.toml").write_text("concurrency = 0\n")
+        (folder / "sender.toml").write_text("concurency = 7\nlease = 45\n")
         (folder / "pipeline.toml").write_text(PIPELINE)
         around: dict[str, Any] = {"folder": folder}
         exec(SURROUNDINGS, around)

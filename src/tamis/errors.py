@@ -168,13 +168,14 @@ class InvalidSchema(TamisError, ValueError):
 
 
 class InvalidSettings(TamisError, ValueError):
-    """Settings of the sender that cannot be used.
+    """Settings of a pipeline or of the sender that cannot be used.
 
-    Raised when the file given to `tamis send --settings` or `tamis serve --sender` cannot be read,
-    is not TOML, or has a setting that is unknown or out of its bounds. All mistakes are told at
-    once.
+    Raised when the file given to `tamis run`, `tamis send --settings`, `tamis serve --pipeline` or
+    `tamis serve --sender` cannot be read, is not TOML, or has a setting that is unknown or out of
+    its bounds. All mistakes are told at once.
 
-    What to do: mend the lines that are named; docs/delivery.md has every setting.
+    What to do: mend the lines that are named; docs/pipeline.md and docs/delivery.md have every
+    setting.
     """
 
 
@@ -343,8 +344,8 @@ class SnapshotError(TamisError):
 class PipelineError(TamisError):
     """A pipeline on Spark that cannot start or go on.
 
-    Raised when the settings file of a pipeline cannot be used, a folder it names is missing, its
-    state belongs to another pipeline, or one of its queries stopped.
+    Raised when a folder that its settings name is missing, its state belongs to another pipeline,
+    or one of its queries stopped.
 
     What to do: mend what is named and start it again: it goes on from its checkpoint. `tamis doctor
     --pipeline FILE` looks at the file without starting it.

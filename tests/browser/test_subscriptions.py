@@ -312,3 +312,55 @@ def test_a_filter_is_saved_without_a_mouse(watched: Watched) -> None:
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".subscription")).to_have_count(0)
+
+
+HERE = {"geolocation": {"longitude": 13.4, "latitude": 52.5}, "permissions": ["geolocation"]}
+
+
+@pytest.mark.parametrize("options", [HERE])
+def test_a_subscription_has_a_place_which_is_changed_and_taken_away(watched: Watched) -> None:
+    service = watched.service
+    key = service.key("kim")
+    with service.client() as admin:
+        for id, place in (("near", [13.41, 52.5]), ("far", [2.35, 48.85])):
+            event = {"id": id, "attributes": {"price": 1000}, "location": place}
+            assert admin.post("/v1/events", json=event).status_code == 202
+    page = watched.enter(key)
+    page.locator("#filter").fill("price = 1000")
+    tried = page.get_by_role("complementary", name="Recent events")
+    expect(tried.get_by_role("article")).to_have_count(2)
+    page.get_by_text("Only near a place").click()
+    page.get_by_label("Longitude, latitude").fill("Berlin")
+    expect(page.locator("#filter-problem")).to_contain_text("Berlin is not a place")
+    page.get_by_role("button", name="Where I am").click()
+    expect(page.get_by_label("Longitude, latitude")).to_have_value("13.40000, 52.50000")
+    expect(tried.get_by_role("article")).to_have_count(1)
+    expect(tried).to_contain_text("near")
+    page.get_by_label("Name").fill("kim-near")
+    page.get_by_label("Within, metres").fill("2500")
+    page.get_by_role("button", name="Save").click()
+    card = page.locator("[data-id=kim-near]")
+    expect(card).to_contain_text("circle of 2500 m")
+    with service.client(key) as kim:
+        saved = kim.get("/v1/subscriptions/kim-near").json()
+        assert (saved["location"], saved["radius_m"], saved["area"]) == (
+            [13.4, 52.5],
+            2500,
+            "circle",
+        )
+
+        page.get_by_role("link", name="Edit kim-near").click()
+        expect(page.get_by_label("Within, metres")).to_have_value("2500")
+        page.get_by_label("Longitude, latitude").fill("-0.12, 51.5")
+        page.get_by_label("Shape").select_option("square")
+        page.get_by_role("button", name="Save changes").click()
+        expect(card).to_contain_text("square of 2500 m")
+        assert kim.get("/v1/subscriptions/kim-near").json()["location"] == [-0.12, 51.5]
+
+        page.get_by_role("link", name="Edit kim-near").click()
+        expect(page.get_by_label("Longitude, latitude")).to_have_value("-0.12, 51.5")
+        page.get_by_label("Longitude, latitude").fill("")
+        page.get_by_role("button", name="Save changes").click()
+        expect(card).not_to_contain_text("2500 m")
+        saved = kim.get("/v1/subscriptions/kim-near").json()
+        assert (saved["location"], saved["radius_m"], saved["area"]) == (None, None, None)

@@ -68,7 +68,7 @@ def test_what_takes_too_long_to_stop_is_given_back(database: Database) -> None:
         server.answer = lambda request: Answer(delay_s=5)
         subscribe(database, "s1", {"webhook": server.url})
         (id,) = notify(database, "s1")
-        sender = start_sender(database, settings(stop_within=0.1))
+        sender = start_sender(database, settings(stop_within="100 ms"))
         wait_for(lambda: len(server.received) == 1)
         sender.stop()
         assert states(database) == {id: "waiting"}
@@ -79,7 +79,7 @@ def test_a_lease_is_renewed_while_a_server_is_slow(database: Database) -> None:
         server.answer = lambda request: Answer(delay_s=5)
         subscribe(database, "s1", {"webhook": server.url})
         (id,) = notify(database, "s1")
-        senders = [start_sender(database, settings(lease=4)) for _ in range(2)]
+        senders = [start_sender(database, settings(lease="4 s")) for _ in range(2)]
         wait_for(lambda: states(database) == {id: "sent"})
         for sender in senders:
             sender.stop()
@@ -124,7 +124,7 @@ def test_a_lease_that_cannot_be_renewed_ends_the_attempt_in_time(
     transport = Endless()
 
     async def run() -> None:
-        sender = Sender(database, settings(lease=3, stop_within=0), {"webhook": transport})
+        sender = Sender(database, settings(lease="3 s", stop_within="0 s"), {"webhook": transport})
         running = asyncio.create_task(sender.run())
         async with asyncio.timeout(20):
             while not transport.n_cancelled:
@@ -146,7 +146,7 @@ def test_a_database_that_goes_away_and_comes_back() -> None:
         server.answer = lambda request: Answer(delay_s=0.05)
         subscribe(database, "s1", {"webhook": server.url})
         ids = notify(database, "s1", 100)
-        sender = start_sender(database, settings(lease=3, per_destination=4))
+        sender = start_sender(database, settings(lease="3 s", per_destination=4))
         wait_for(lambda: len(server.received) >= 10)
         _restart(postgresql)
         wait_for(lambda: sorted(states(database).values()) == ["sent"] * 100)
@@ -193,4 +193,4 @@ def test_tamis_send_says_what_is_wrong(tmp_path: Path) -> None:
     wrong = tamis("send", "--database", f"sqlite:///{tmp_path}/t.db", "--settings", str(file))
     _, told = wrong.communicate(timeout=60)
     assert wrong.returncode == 2
-    assert "leese: Extra inputs are not permitted" in told
+    assert "leese: there is no such setting; did you mean 'lease'?" in told

@@ -194,7 +194,7 @@ def test_a_destination_that_fails_rests_and_is_probed_once(
         notify(database, "bad", 50)
         good = notify(database, "good", 20)
         receiver.answer = lambda request: Answer(500)
-        given = settings(per_destination=1, ahead=1, first_retry=60)
+        given = settings(per_destination=1, ahead=1, first_retry="60 s")
         send_due(database, given, clock)
         # Five failures in a row, then nobody bothers it; the other one is not held up.
         assert len(receiver.received) == 5

@@ -81,7 +81,7 @@ def test_senders_are_killed_under_load(database: Database, database_url: str) ->
     with receiving() as server:
         server.answer = lambda request: Answer(delay_s=chance.uniform(0.0, 0.05))
         subscribe(database, "s1", {"webhook": server.url})
-        given = settings(lease=2, concurrency=16, per_destination=16)
+        given = settings(lease="2 s", concurrency=16, per_destination=16)
         ids = notify(database, "s1", N)
         with senders(database_url, given, 2) as running:
             n_wanted = 50

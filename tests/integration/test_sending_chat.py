@@ -37,7 +37,7 @@ def test_a_service_is_told(database: Database) -> None:
         address = f"json://127.0.0.1:{server.port}/chat?rto=9999&cto=9999&redirect=yes"
         subscribe(database, "s1", {"apprise": address})
         (id,) = notify(database, "s1")
-        given = settings(apprise={"schemas": ["json"], "timeout_s": 5})
+        given = settings(apprise={"schemas": ["json"], "timeout": "5 s"})
         server.answer = lambda request: Answer(500)
         send(database, given, clock)
         assert states(database) == {id: "waiting"}

@@ -56,7 +56,7 @@ def clock() -> Clock:
 def mail_settings(port: int, **changed: Any) -> SenderSettings:
     mail = {
         "host": "127.0.0.1", "port": port, "security": "none", "sender": "tamis@service.example",
-        "public_url": "https://tamis.example/", "timeout_s": 5,
+        "public_url": "https://tamis.example/", "timeout": "5 s",
     }  # fmt: skip
     return settings(mail=mail, **changed)
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -189,7 +189,7 @@ def test_a_large_answer_is_left_unread(receiver: Receiver) -> None:
 def test_a_server_that_takes_too_long(receiver: Receiver) -> None:
     receiver.answer = lambda request: Answer(delay_s=5)
     given = LOOPBACK.model_copy(
-        update={"webhook": LOOPBACK.webhook.model_copy(update={"timeout_s": 0.2})}
+        update={"webhook": LOOPBACK.webhook.model_copy(update={"timeout": timedelta(seconds=0.2)})}
     )
     made = post(receiver.url, given)
     assert (made.kind, made.problem) == (Kind.FAILED, "no answer within 0.2 s")

@@ -37,6 +37,8 @@ from tamis.language.tree import (
     any_of,
     is_in,
 )
+from tamis.model.event_arrow import flat_columns
+from tamis.values import as_attributes
 from tests.property import strategies as some
 
 # Four names only: filters and events meet more often than over all the names of ``strategies``.
@@ -204,6 +206,36 @@ def test_many_at_once(
     index.add_many(saved.values())
     for found, event in zip(index.match_batch(batch), batch, strict=True):
         check(found, saved, event)
+
+
+# One kind an attribute, so that a batch is columns; more of points, which are struct columns.
+one_kind = [
+    st.integers(-(2**60), 2**60) | st.floats(allow_nan=False),
+    some.texts() | st.sampled_from(["1", "9007199254740993", "2026-01-01T00:00:00Z"]),
+    st.booleans(),
+    st.sampled_from(some.POINTS),
+    st.sampled_from(some.POINTS),
+]
+
+
+@settings(QUICK, max_examples=60)
+@given(
+    st.data(),
+    st.lists(st.tuples(filters, priorities), min_size=5, max_size=20),
+    st.lists(st.sampled_from(one_kind), min_size=4, max_size=4),
+)
+def test_flat_columns_are_matched_as_their_events(
+    data: st.DataObject, given: list[tuple[Filter, int]], kinds: list[st.SearchStrategy[Any]]
+) -> None:
+    saved = {f"s{n}": Subscription(f"s{n}", *one) for n, one in enumerate(given)}
+    index = Index()
+    index.add_many(saved.values())
+    maybe = {name: kind | st.none() for name, kind in zip(ATTRIBUTES, kinds, strict=True)}
+    batch = data.draw(st.lists(st.fixed_dictionaries(maybe), min_size=1, max_size=8))
+    columns = flat_columns([as_attributes(event) for event in batch])
+    if columns:
+        for found, event in zip(index.match_batch(columns), batch, strict=True):
+            check(found, saved, event)
 
 
 @settings(QUICK, max_examples=30)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tamis.cli.run import _line
-from tamis.errors import MissingExtra, PipelineError
+from tamis.errors import InvalidSettings, MissingExtra, PipelineError
 from tamis.spark.pipeline import Pipeline, Status
 from tamis.spark.settings import PipelineSettings, read_settings
 
@@ -93,19 +93,19 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
 )
 def test_mistakes_are_named(tmp_path: Path, before: str, after: str, said: str) -> None:
     assert before in WHOLE
-    with pytest.raises(PipelineError) as raised:
+    with pytest.raises(InvalidSettings) as raised:
         read(tmp_path, WHOLE.replace(before, after, 1))
     assert said in str(raised.value)
 
 
 @pytest.mark.parametrize("change", ["mode", "=x", "name.first=x"])
 def test_changes_that_are_none(tmp_path: Path, change: str) -> None:
-    with pytest.raises(PipelineError, match="--set"):
+    with pytest.raises(InvalidSettings, match="--set"):
         read(tmp_path, WHOLE, change)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match=r"pipeline\.toml: No such file"):
+    with pytest.raises(InvalidSettings, match=r"pipeline\.toml: No such file"):
         read_settings(tmp_path / "pipeline.toml")
 
 

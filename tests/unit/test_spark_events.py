@@ -13,6 +13,7 @@ import pytest
 
 from tamis import Index, Subscription
 from tamis.errors import InvalidEvent
+from tamis.model.event_arrow import values_of
 from tamis.spark.events import EventMapping, EventReader, Events
 from tamis.spark.rows import row_as_json
 from tamis.values import Point, Polygon, Range
@@ -33,7 +34,7 @@ def attributes(events: Events) -> list[dict[str, Any]]:
     if isinstance(events.attributes, list):
         return [one.attributes for one in events.attributes]
     names = list(events.attributes)
-    rows = zip(*(events.attributes[name].to_pylist() for name in names), strict=True)
+    rows = zip(*(values_of(events.attributes[name]) for name in names), strict=True)
     return [
         {n: (v,) for n, v in zip(names, row, strict=True) if v is not None and v == v}
         for row in rows
@@ -104,7 +105,19 @@ def test_nested_structs_of_plain_values_stay_columns() -> None:
 def test_two_columns_make_a_point() -> None:
     mapping = EventMapping(points={"place": ("x", "y")})
     events = read({"id": ["a", "b"], "x": [1.0, 1.0], "y": [2.0, None]}, mapping)
+    assert isinstance(events.attributes, dict)
     assert attributes(events) == [{"place": (Point(1, 2),)}, {}]
+
+
+def test_structs_of_points_stay_columns_unless_one_is_none() -> None:
+    places = [{"lon": 1.0, "lat": 2.0}, None, {"lon": math.nan, "lat": 2.0}, {"lon": 3.0}]
+    events = read({"id": ["a", "b", "c", "d"], "place": pa.array(places, POINT)})
+    assert isinstance(events.attributes, dict)
+    assert attributes(events) == [{"place": (Point(1, 2),)}, {}, {}, {}]
+    places[1] = {"lon": math.inf, "lat": 0.0}
+    events = read({"id": ["a", "b", "c", "d"], "place": pa.array(places, POINT)})
+    assert events.ids.to_pylist() == ["a", "c", "d"]
+    assert "not finite" in events.dead[0][1]
 
 
 def test_id_time_and_payload_from_columns_of_other_types() -> None:
@@ -236,6 +249,15 @@ def test_a_schema_of_the_index_makes_dead_letters() -> None:
     events = EventReader(EventMapping(), batch.schema, index.schema).read(batch)
     assert events.ids.to_pylist() == ["b"]
     assert "has 2 values" in events.dead[0][1]
+
+
+def test_a_schema_of_the_index_costs_only_the_rows_of_plain_columns_that_break_it() -> None:
+    index = Index(schema={"price": {"kind": "number", "low": 0, "high": 10}})
+    index.add(Subscription("s", "price < 5"))
+    batch = pa.RecordBatch.from_pydict({"id": ["a", "b"], "price": [11.0, 1.0]})
+    events = EventReader(EventMapping(), batch.schema, index.schema).read(batch)
+    assert events.ids.to_pylist() == ["b"]
+    assert list(index.match_batch(events.attributes)) == [["s"]]
 
 
 def test_points_and_validity_in_json() -> None:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import InvalidValue
-from tamis.index.columns import BOOLEAN, NUMBER, PRESENT, TIME, Columns, micros_of
+from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TIME, Columns, micros_of
 from tamis.model import Schema
 from tamis.model.batches import table_of_frame
-from tamis.model.event_arrow import EventColumns, objects_of
+from tamis.model.event_arrow import EventColumns, coordinates_of, is_point, objects_of
 from tamis.values import check_value
 
 Matrix = npt.NDArray[np.float64]
@@ -26,8 +26,8 @@ _EXACT = 2**53
 def matrix_of(events: Any, columns: Columns) -> Matrix | None:
     """f8[events, columns], or None if some event is not plain or the batch not columnar.
 
-    Plain columns are numbers that float64 holds, booleans, text and timestamps; null and NaN
-    are missing.
+    Plain columns are numbers that float64 holds, booleans, text, timestamps and points; null and
+    NaN are missing.
     """
     arrays = _arrays_of(events)
     if arrays is None or not all(isinstance(name, str) and name for name in arrays):
@@ -97,6 +97,8 @@ def _may_nest(array: Any) -> bool:
     if isinstance(array, np.ndarray):
         return array.dtype.kind not in "fiubU"
     kind = array.type
+    if is_point(kind):
+        return False
     return bool(pa.types.is_nested(kind)) or not (
         pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
         or pa.types.is_dictionary(kind) or pa.types.is_boolean(kind)
@@ -117,6 +119,8 @@ def _fill(matrix: Matrix, name: str, array: Any, columns: Columns) -> bool:
         return _fill_numbers(matrix, name, _to_numpy(filled), is_null, columns)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
         return _fill_values(matrix, name, array, columns)
+    if is_point(kind):
+        return _fill_points(matrix, name, array, columns)
     return pa.types.is_timestamp(kind) and _fill_values(matrix, name, array, columns)
 
 
@@ -144,6 +148,18 @@ def _fill_numbers(matrix: Matrix, name: str, numbers: Any, is_null: Any, columns
         if is_null is not None:
             is_missing |= is_null
         matrix[~is_missing, present] = 0.0
+    return True
+
+
+def _fill_points(matrix: Matrix, name: str, array: Any, columns: Columns) -> bool:
+    sides = coordinates_of(array)
+    if sides is None:  # event by event, which says what is wrong
+        return False
+    is_held = ~np.isnan(sides[0])
+    for lane, values in ((LON, sides[0]), (LAT, sides[1]), (PRESENT, np.zeros(len(is_held)))):
+        column = columns.known(name, lane)
+        if column >= 0:
+            matrix[is_held, column] = values[is_held]
     return True
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import InvalidEvent, InvalidValue, TamisError, quoted
 from tamis.model.event import LOCATION, Event, id_text, moment
-from tamis.values import Kind, Point, Polygon, Range, Value, kind_of
+from tamis.values import Attributes, Kind, Point, Polygon, Range, Value, kind_of
+from tamis.values.shapes import NEAREST
+
+Floats = npt.NDArray[np.float64]
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 _POINT = pa.struct([("lon", pa.float64()), ("lat", pa.float64())])
 _POLYGON = pa.struct([("polygon", pa.string())])
+_EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,35 @@ def rows_of(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     return [
         dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
     ] or [{} for _ in range(batch.num_rows)]
+
+
+def flat_columns(rows: Sequence[Attributes]) -> dict[str, pa.Array] | None:
+    """A column an attribute; None if one holds several values, two kinds, or what is not flat.
+
+    >>> flat_columns([{"price": (3200,)}, {"price": (2.5,), "tag": ("a",)}])["price"].to_pylist()
+    [3200.0, 2.5]
+    >>> flat_columns([{"tag": ("a", "b")}]) is None
+    True
+    """
+    columns = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        held = [row.get(name, ()) for row in rows]
+        if any(len(values) > 1 for values in held):
+            return None
+        kinds = {type(values[0]) for values in held if values}
+        if not any(kinds <= flat for flat in _FLAT):
+            return None
+        if int in kinds and any(_is_inexact(value) for values in held for value in values):
+            return None
+        columns[name] = _column(name, held)
+    return columns
+
+
+def _is_inexact(value: Value) -> bool:
+    return type(value) is int and abs(value) > _EXACT
+
+
+_FLAT = ({int, float}, {str}, {bool}, {datetime}, {Point})
 
 
 def _own(event: Event, name: str) -> tuple[Value, ...]:
@@ -194,6 +229,40 @@ def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 def struct_reader(kind: pa.StructType) -> Callable[[dict[str, Any]], Value | None] | None:
     """What makes a value of a struct's dict: a point, a polygon or a range; else None."""
     return _STRUCTS.get(frozenset(field.name for field in kind))
+
+
+def is_point(kind: pa.DataType) -> bool:
+    """Whether a type is a struct of two numbers, lon and lat."""
+    if not pa.types.is_struct(kind) or struct_reader(kind) is not _point:
+        return False
+    return all(pa.types.is_floating(f.type) or pa.types.is_integer(f.type) for f in kind)
+
+
+def coordinates_of(column: pa.Array | pa.ChunkedArray) -> tuple[Floats, Floats] | None:
+    """The longitudes and latitudes of a column of points, NaN where one is missing.
+
+    None if some row is no point, for it has a coordinate that is not finite.
+
+    >>> column = pa.array([{"lon": 1.5, "lat": 2.0}, None, {"lon": None, "lat": 2.0}])
+    >>> coordinates_of(column)
+    (array([1.5, nan, nan]), array([ 2., nan, nan]))
+    """
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    parts = dict(zip((field.name for field in whole.type), whole.flatten(), strict=True))
+    try:
+        lon, lat = (
+            parts[side].cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+            for side in ("lon", "lat")
+        )
+    except pa.ArrowInvalid:  # an integer that float64 does not hold
+        return None
+    is_missing = np.isnan(lon) | np.isnan(lat)
+    lon[is_missing], lat[is_missing] = np.nan, np.nan
+    for side in (lon, lat):
+        if np.isinf(side).any():
+            return None
+        side[abs(side) < NEAREST] = 0.0
+    return lon, lat
 
 
 _LIST_TESTS = (

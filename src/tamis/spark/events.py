@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tamis.errors import InvalidEvent, TamisError
 from tamis.model import Schema
 from tamis.model.event import id_text, moment
-from tamis.model.event_arrow import struct_reader
+from tamis.model.event_arrow import coordinates_of, is_point, struct_reader
 from tamis.spark.rows import read_rows
 from tamis.values import Attributes, as_attributes
 
@@ -138,9 +138,9 @@ class EventReader:
     def __init__(self, mapping: EventMapping, schema: pa.Schema, known: Schema | None = None):
         self.mapping, self.known = mapping, known
         self.names = mapping.attribute_columns(schema.names)
-        is_flat = not mapping.points and not mapping.prefix_of_json
-        self.is_plain = is_flat and all(_is_plain(schema.field(n).type) for n in self.names)
-        self.is_plain &= bool(self.names)
+        self.is_plain = not mapping.prefix_of_json and known is None
+        self.is_plain &= all(_is_plain(schema.field(n).type) for n in self.names)
+        self.is_plain &= bool(self.names or mapping.points)
 
     def read(self, batch: pa.RecordBatch) -> Events:
         """The events of a batch; never raises for what a row holds."""
@@ -169,7 +169,13 @@ class EventReader:
                 if dotted in columns or not _is_in_python(column):
                     return None
                 columns[dotted] = column
-        return columns
+        for name, sides in self.mapping.points.items():
+            parts = [batch.column(side).cast(pa.float64(), safe=False) for side in sides]
+            if name in columns:
+                return None
+            columns[name] = pa.StructArray.from_arrays(parts, ["lon", "lat"])
+        points = (column for column in columns.values() if is_point(column.type))
+        return columns if all(coordinates_of(column) for column in points) else None
 
     def _errors(self, batch: pa.RecordBatch) -> dict[int, str]:
         """The rows that are said to be none, with the reason."""
@@ -234,7 +240,7 @@ def _moments(batch: pa.RecordBatch, name: str | None) -> tuple[pa.Array, dict[in
 
 def _flat(name: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
     """A column, or those of a struct with dotted names."""
-    if pa.types.is_struct(column.type):
+    if pa.types.is_struct(column.type) and not is_point(column.type):
         for inner, part in zip(column.type, column.flatten(), strict=True):
             yield from _flat(f"{name}.{inner.name}", part)
     elif pa.types.is_date(column.type):
@@ -262,6 +268,8 @@ def _is_in_python(column: pa.Array) -> bool:
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether each value of a type is one that a flat column can hold."""
+    if is_point(kind):
+        return True
     if pa.types.is_struct(kind):
         return struct_reader(kind) is None and all(_is_plain(inner.type) for inner in kind)
     if pa.types.is_decimal(kind):

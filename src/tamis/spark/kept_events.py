@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.model import Event
+from tamis.model.event_arrow import values_of
 from tamis.spark.events import TIMESTAMP, Events
 
 __all__ = ["lasting_events", "read_kept", "valid_events", "write_kept"]
@@ -57,7 +58,7 @@ def _attributes(events: Events) -> Iterator[Any]:
     if isinstance(held, list):
         yield from (one.attributes for one in held)
         return
-    columns = [column.to_pylist() for column in held.values()]
+    columns = [values_of(column) for column in held.values()]
     for row in zip(*columns, strict=True):
         yield {name: one for name, one in zip(held, row, strict=True) if one is not None}
 

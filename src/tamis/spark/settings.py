@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Sequence
 from datetime import timedelta
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
-from tamis.errors import PipelineError
+from tamis.settings import LongSpan, Section, read_settings_file
 
 __all__ = ["PipelineSettings", "read_settings"]
 
-_SPAN = re.compile(r"([1-9]\d{0,8}) ?(ms|s|min|h|d)", re.ASCII)
-_MILLISECONDS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-
-def _span(raw: Any) -> Any:
-    """Read ``500 ms``, ``2 s``, ``15 min``, ``1 h`` or ``7 d``."""
-    if isinstance(raw, timedelta):
-        return raw
-    found = _SPAN.fullmatch(raw) if isinstance(raw, str) else None
-    if found is None:
-        raise ValueError("expected a length of time such as '500 ms', '2 s', '15 min' or '1 h'")
-    return timedelta(milliseconds=int(found[1]) * _MILLISECONDS[found[2]])
-
-
-Span = Annotated[timedelta, BeforeValidator(_span)]
 Format = Literal["jsonl", "csv", "parquet"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class EventColumns(_Section):
+class EventColumns(Section):
     """Which columns hold what; see `tamis.spark.EventMapping`."""
 
     id: str = "id"
     time: str | None = None
     until: str | None = None
     payload: str | None = None
-    points: dict[str, tuple[str, str]] = {}
-    json_objects: Annotated[list[str], Field(alias="json")] = []
+    points: dict[str, tuple[str, str]] = Field(default_factory=dict)
+    json_objects: list[str] = Field(alias="json", default_factory=list)
     attributes: list[str] | None = None
 
 
-class EventSettings(_Section):
+class EventSettings(Section):
     """Where events come from.
 
     Files that were read are removed ``keep`` after they were written; without it they stay.
@@ -68,11 +39,11 @@ class EventSettings(_Section):
     format: Format = "jsonl"
     columns_ddl: Annotated[str | None, Field(alias="schema")] = None
     files_per_batch: Annotated[int, Field(gt=0)] = 1_000
-    keep: Span | None = None
+    keep: LongSpan | None = None
     servers: str | None = None
     topic: str | None = None
     messages_per_batch: Annotated[int, Field(gt=0)] = 100_000
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default_factory=dict)
     columns: EventColumns = EventColumns()
 
     @model_validator(mode="after")
@@ -84,7 +55,7 @@ class EventSettings(_Section):
         return self
 
 
-class SubscriptionSettings(_Section):
+class SubscriptionSettings(Section):
     """Where subscriptions and their changes come from.
 
     ``initial`` is a Parquet table of those to begin with, read at the first start only.
@@ -103,37 +74,37 @@ class SubscriptionSettings(_Section):
         return self
 
 
-class MatchSettings(_Section):
+class MatchSettings(Section):
     """How matching is spread, and how often it is done."""
 
     mode: Literal["auto", "replicated", "sharded"] = "auto"
     tokens: Annotated[int, Field(gt=0, le=4096)] = 16
-    interval: Span = timedelta(milliseconds=500)
-    keep: Span = timedelta(hours=1)
+    interval: LongSpan = timedelta(milliseconds=500)
+    keep: LongSpan = timedelta(hours=1)
 
 
-class TopicSettings(_Section):
+class TopicSettings(Section):
     """A topic of Kafka that every match goes to, besides being notified."""
 
     servers: str
     topic: str
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default_factory=dict)
 
 
-class NotificationSettings(_Section):
+class NotificationSettings(Section):
     """When subscribers are told, and where notifications wait for a sender."""
 
     outbox: str
-    interval: Span = timedelta(seconds=1)
-    retention: Span = timedelta(hours=1)
+    interval: LongSpan = timedelta(seconds=1)
+    retention: LongSpan = timedelta(hours=1)
 
 
-class PipelineSettings(_Section):
+class PipelineSettings(Section):
     """A pipeline: its sources, its state, its sinks.
 
     >>> settings = PipelineSettings.model_validate(
     ...     {"state": "state", "events": {"path": "ads"}, "subscriptions": {"path": "searches"},
-    ...      "notifications": {"outbox": "outbox"}}, strict=False)
+    ...      "notifications": {"outbox": "outbox"}})
     >>> settings.matching.interval
     datetime.timedelta(microseconds=500000)
     """
@@ -146,10 +117,10 @@ class PipelineSettings(_Section):
     matches: TopicSettings | None = None
     notifications: NotificationSettings
     metrics_port: Annotated[int | None, Field(ge=0, le=65535)] = None
-    spark: dict[str, str | int | float | bool] = {}
+    spark: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
 
-def _require(section: BaseModel, source: str, names: Sequence[str]) -> None:
+def _require(section: Section, source: str, names: Sequence[str]) -> None:
     for name in names:
         if getattr(section, name) is None:
             raise ValueError(f"source {source!r} needs {name!r}")
@@ -160,63 +131,8 @@ def read_settings(path: Path, changes: Sequence[str] = ()) -> PipelineSettings:
 
     Paths are taken from the folder of the file.
     """
-    try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PipelineError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PipelineError(f"{path} is not TOML: {error}") from None
-    for change in changes:
-        _change(held, change)
-    try:
-        settings = PipelineSettings.model_validate(held, strict=False)
-    except ValidationError as error:
-        told = "\n".join(f"  {_told(one)}" for one in error.errors())
-        raise PipelineError(f"{path} cannot be used:\n{told}") from None
+    settings = read_settings_file(path, PipelineSettings, changes)
     return _rooted(settings, path.absolute().parent)
-
-
-def _change(held: dict[str, Any], change: str) -> None:
-    key, sign, text = change.partition("=")
-    if not sign or not key:
-        raise PipelineError(f"--set {change!r}: expected key=value, as in matching.mode=sharded")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text  # a bare word is a text
-    *sections, name = key.strip().split(".") if not key.startswith("spark.") else ["spark", key]
-    for section in sections:
-        held = held.setdefault(section, {})
-        if not isinstance(held, dict):
-            raise PipelineError(f"--set {change!r}: {section!r} is not a section")
-    held[name] = value
-
-
-def _told(error: Any) -> str:
-    """One mistake in words: where, what was given, what was expected."""
-    place = ".".join(str(part) for part in error["loc"]) or "the file"
-    if error["type"] == "extra_forbidden":
-        close = get_close_matches(str(error["loc"][-1]), _names_beside(error["loc"]), 1)
-        return f"{place}: there is no such setting" + (
-            f"; did you mean {close[0]!r}?" if close else ""
-        )
-    if error["type"] == "missing":
-        return f"{place}: is missing"
-    said = str(error["msg"]).removeprefix("Value error, ")
-    given = error["input"]
-    shown = f" ({given!r} was given)" if not isinstance(given, dict) else ""
-    return f"{place}: {said[0].lower()}{said[1:]}{shown}"
-
-
-def _names_beside(place: Sequence[Any]) -> list[str]:
-    """The settings of the section a mistake is in."""
-    model: Any = PipelineSettings
-    for part in place[:-1]:
-        field = model.model_fields.get(part)
-        if field is None or not isinstance(field.annotation, type):
-            return []
-        model = field.annotation
-    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _rooted(settings: PipelineSettings, folder: Path) -> PipelineSettings:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.model.event_arrow import flat_columns
 from tamis.spark.layers import Layer, Rows, open_layer
 
 Array = npt.NDArray[Any]
@@ -97,7 +98,12 @@ class OpenVersion:
         return _unified([layer.schedules for layer, _ in self._layers])
 
     def match(self, attributes: Any) -> Iterator[Found]:
-        """The matches of a batch of events, a layer at a time."""
+        """The matches of a batch of events, a layer at a time.
+
+        Events one by one become columns first, where they can: each layer takes those at once.
+        """
+        if isinstance(attributes, list) and len(self._layers) > 1:
+            attributes = flat_columns([one.attributes for one in attributes]) or attributes
         for (layer, is_removed), start in zip(self._layers, self._starts, strict=False):
             if not len(layer):
                 continue

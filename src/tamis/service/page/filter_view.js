@@ -6,6 +6,7 @@ import { deliveryForm } from "/page/delivery_form.js";
 import { filterCheck } from "/page/filter_check.js";
 import { filterText } from "/page/format.js";
 import { mapPanel } from "/page/map_panel.js";
+import { nearForm } from "/page/near_form.js";
 
 const PRIORITIES = { 0: "0, the highest", 9: "9, the lowest" };
 const EXAMPLES = {
@@ -40,14 +41,8 @@ export function filterView() {
   let isOutdated = false; // whether the service refused to save over a newer version
   let attempt = { body: null, once: null }; // to create something, and the name of that attempt
 
-  const draft = () => {
-    const asked = { filter: text.value, spelling: spelling.value };
-    if (edited?.location) {
-      const { location, radius_m, area } = edited;
-      Object.assign(asked, { location, radius_m, area });
-    }
-    return asked;
-  };
+  const near = nearForm(() => check.check());
+  const draft = () => ({ filter: text.value, spelling: spelling.value, ...near.read() });
   const map = mapPanel({
     read: () => ({ text: text.value, spelling: spelling.value }),
     write(made) {
@@ -63,7 +58,17 @@ export function filterView() {
 
   const held = () => ({
     filter: text.value, spelling: spelling.value, priority: Number(priority.value), delivery: delivery.read(),
+    ...(edited ? near.changes() : near.read()),
   });
+
+  /** The form as a text that changes with it. */
+  function saidNow() {
+    try {
+      return JSON.stringify(held());
+    } catch (error) {
+      return error.message;
+    }
+  }
 
   function say(error) {
     isOutdated = error?.status === 412;
@@ -82,10 +87,11 @@ export function filterView() {
     cancel.hidden = !saved;
     priority.value = String(saved?.priority ?? 5);
     delivery.write(saved?.delivery ?? {});
+    near.write(saved);
     save.textContent = saved ? "Save changes" : "Save";
     say(null);
     placeholder();
-    asRead = JSON.stringify(held());
+    asRead = saidNow();
     attempt = { body: null, once: null };
     check.check();
   }
@@ -132,7 +138,7 @@ export function filterView() {
       h("span", { class: "end" }, spelling)),
     text,
     h("div", { class: "row under" }, check.status),
-    check.place, map.element),
+    check.place, map.element, near.element),
   h("aside", { class: "card tried", "aria-label": "Recent events" },
     h("h2", {}, "On recent events"), check.figures, check.examples),
   h("div", { class: "card told" },
@@ -148,7 +154,7 @@ export function filterView() {
       h("div", { class: "view-head" }, title), form),
     show(wanted) {
       // Who only looked elsewhere finds the draft again.
-      const isDraft = wanted === edited?.id && JSON.stringify(held()) !== asRead && !isOutdated;
+      const isDraft = wanted === edited?.id && saidNow() !== asRead && !isOutdated;
       if (wanted !== null && !isDraft) open(wanted);
       else if (wanted === null && edited) write(null);
       map.show();

@@ -38,12 +38,12 @@ class ChatTransport:
         digest = write_digest(message)
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(2 * self._settings.timeout_s):
+            async with asyncio.timeout(2 * self._settings.timeout.total_seconds()):
                 return await loop.run_in_executor(
                     self._threads, self._tell, message.address, digest
                 )
         except TimeoutError:
-            return failed(f"no answer within {2 * self._settings.timeout_s:g} s")
+            return failed(f"no answer within {2 * self._settings.timeout.total_seconds():g} s")
 
     def _tell(self, address: str, digest: Digest) -> Outcome:
         service = self._service(address)
@@ -61,8 +61,8 @@ class ChatTransport:
             return None
         service.redirects = False
         service.verify_certificate = True
-        service.socket_connect_timeout = self._settings.timeout_s
-        service.socket_read_timeout = self._settings.timeout_s
+        service.socket_connect_timeout = self._settings.timeout.total_seconds()
+        service.socket_read_timeout = self._settings.timeout.total_seconds()
         return service
 
     async def close(self) -> None:

@@ -97,7 +97,7 @@ class Connections:
     ) -> None:
         self._backend = _GuardedBackend(settings, resolve)
         self._certificates = certificates or httpx.create_ssl_context()
-        self._timeouts = {"connect": settings.timeout_s / 3}
+        self._timeouts = {"connect": settings.timeout.total_seconds() / 3}
         self._keep = keep
         self._idle: OrderedDict[httpcore.AsyncHTTPConnection, tuple[str, float]] = OrderedDict()
         self._idle_of: dict[str, list[httpcore.AsyncHTTPConnection]] = {}

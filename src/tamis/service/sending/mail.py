@@ -71,10 +71,11 @@ class MailTransport:
         mail = compose(message, self._settings, at)
         async with self._room:
             try:
-                async with asyncio.timeout(self._settings.timeout_s):
+                async with asyncio.timeout(self._settings.timeout.total_seconds()):
                     return await self._send(mail, message.address)
             except TimeoutError:
-                return failed(f"the mail server took more than {self._settings.timeout_s:g} s")
+                within = self._settings.timeout.total_seconds()
+                return failed(f"the mail server took more than {within:g} s")
             except aiosmtplib.SMTPRecipientsRefused as error:
                 (refused,) = error.recipients
                 return _refused(refused.code, refused.message)
@@ -112,7 +113,7 @@ class MailTransport:
             password=settings.password,
             use_tls=settings.security == "tls",
             start_tls=settings.security == "starttls",
-            timeout=settings.timeout_s,
+            timeout=settings.timeout.total_seconds(),
         )
         try:
             await server.connect()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from tamis.errors import InvalidSettings
+from tamis.settings import LongSpan, Section, Span, read_settings_file
 
 __all__ = ["MailSettings", "SenderSettings", "WebhookSettings", "read_sender_settings"]
 
@@ -18,11 +17,7 @@ CHAT_SCHEMAS = ("discord", "gchat", "pbul", "pover", "slack", "tgram", "wxteams"
 """Services of Apprise that talk to one fixed host each, which no address can change."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class WebhookSettings(_Section):
+class WebhookSettings(Section):
     """What webhooks may reach, and for how long.
 
     ``allow_networks`` may be reached though they are not public, and ``allow_hosts`` whatever
@@ -31,12 +26,12 @@ class WebhookSettings(_Section):
 
     allow_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     allow_hosts: tuple[str, ...] = ()
-    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    timeout: LongSpan = timedelta(seconds=10)
     max_response_bytes: Annotated[int, Field(ge=0)] = 65_536
     max_redirects: Annotated[int, Field(ge=0, le=10)] = 3
 
 
-class MailSettings(_Section):
+class MailSettings(Section):
     """The mail server, and what mails say of themselves.
 
     ``public_url`` is where people reach the service: links to unsubscribe begin with it.
@@ -50,21 +45,21 @@ class MailSettings(_Section):
     sender: str
     sender_name: str = "Tamis"
     public_url: str | None = None
-    timeout_s: Annotated[float, Field(gt=0)] = 30.0
+    timeout: LongSpan = timedelta(seconds=30)
     connections: Annotated[int, Field(gt=0)] = 4
 
 
-class AppriseSettings(_Section):
+class AppriseSettings(Section):
     """Which services of Apprise may be used.
 
     Most of the others connect to whatever host their address names, which no guard checks.
     """
 
     schemas: tuple[str, ...] = CHAT_SCHEMAS
-    timeout_s: Annotated[float, Field(gt=0)] = 15.0
+    timeout: LongSpan = timedelta(seconds=15)
 
 
-class SenderSettings(_Section):
+class SenderSettings(Section):
     """How a sender goes about its work; without ``mail`` none is sent."""
 
     webhook: WebhookSettings = WebhookSettings()
@@ -74,37 +69,25 @@ class SenderSettings(_Section):
     concurrency: Annotated[int, Field(gt=0)] = 128
     per_destination: Annotated[int, Field(gt=0)] = 8
     ahead: Annotated[int, Field(gt=0)] = 4
-    poll: timedelta = timedelta(milliseconds=200)
-    lease: timedelta = timedelta(seconds=30)
-    stop_within: timedelta = timedelta(seconds=10)
+    poll: LongSpan = timedelta(milliseconds=200)
+    lease: LongSpan = timedelta(seconds=30)
+    stop_within: Span = timedelta(seconds=10)
 
-    first_retry: timedelta = timedelta(seconds=5)
+    first_retry: LongSpan = timedelta(seconds=5)
     retry_factor: Annotated[float, Field(ge=1)] = 3.0
-    longest_retry: timedelta = timedelta(hours=6)
+    longest_retry: LongSpan = timedelta(hours=6)
     max_attempts: Annotated[int, Field(gt=0)] = 20
     max_attempts_refused: Annotated[int, Field(gt=0)] = 3
-    max_age: timedelta = timedelta(days=3)
+    max_age: LongSpan = timedelta(days=3)
 
     circuit_failures: Annotated[int, Field(gt=0)] = 5
-    circuit_rest: timedelta = timedelta(seconds=30)
-    circuit_longest_rest: timedelta = timedelta(minutes=10)
+    circuit_rest: LongSpan = timedelta(seconds=30)
+    circuit_longest_rest: LongSpan = timedelta(minutes=10)
 
-    keep: timedelta = timedelta(days=7)
-    keep_dead: timedelta = timedelta(days=30)
+    keep: Span = timedelta(days=7)
+    keep_dead: Span = timedelta(days=30)
 
 
 def read_sender_settings(path: Path) -> SenderSettings:
-    """Read settings from a TOML file; its lengths of time are in seconds."""
-    try:
-        held: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidSettings(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidSettings(f"{path} is not TOML: {error}") from None
-    try:
-        return SenderSettings.model_validate(held)
-    except ValidationError as error:
-        told = "\n".join(
-            f"  {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
-        )
-        raise InvalidSettings(f"{path} cannot be used:\n{told}") from None
+    """Read settings from a TOML file."""
+    return read_settings_file(path, SenderSettings)

@@ -67,10 +67,10 @@ class WebhookTransport:
             "webhook-signature": signed,
         }
         try:
-            async with asyncio.timeout(self._settings.webhook.timeout_s):
+            async with asyncio.timeout(self._settings.webhook.timeout.total_seconds()):
                 return await self._post(_url(message.address), body.encode(), headers, at)
         except TimeoutError:
-            return failed(f"no answer within {self._settings.webhook.timeout_s:g} s")
+            return failed(f"no answer within {self._settings.webhook.timeout.total_seconds():g} s")
         except Forbidden as error:
             return hopeless(str(error))
         except _PASSING as error:
