@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -20,7 +21,7 @@ def sample(pids: Mapping[str, Sequence[int]], folders: Mapping[str, Path]) -> di
             found["memory_mb"][role] = round(sum(map(_memory, numbers)), 1)
             found["open_files"][role] = sum(map(_open_files, numbers))
     for name, folder in folders.items():
-        sizes = [_size(path) for path in folder.rglob("*")]
+        sizes = [_size(Path(at, name)) for at, _, names in os.walk(folder) for name in names]
         found["disk_mb"][name] = round(sum(sizes) / _MB, 2)
         found["files"][name] = len(sizes)
     return found
