@@ -45,7 +45,7 @@ class SoakBench:
             stderr_console().print(f"wrote {written}", soft_wrap=True)
         told = {name: value for name, value in found.items() if name != "samples"}
         print(json.dumps(told, indent=None if self.as_json else 2, ensure_ascii=False))
-        _judge(found)
+        judge(found)
 
     def _soak(self) -> dict[str, Any]:
         columns = (BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
@@ -58,7 +58,8 @@ class SoakBench:
             return soak(self.minutes, self.events_per_s, listen, self.folder)
 
 
-def _judge(found: dict[str, Any]) -> None:
+def judge(found: dict[str, Any]) -> None:
+    """Raise SoakFailed if something was lost, told twice, or told wrongly."""
     wrong = [
         f"{found[name]:,} {words}"
         for name, words in (

@@ -57,8 +57,8 @@ def receiving(told: Told) -> Iterator[str]:
                 told.take(fields["webhook-id"], body)
                 writer.write(_ANSWER)
                 await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the sender has closed it, or was killed
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the sender has closed it or was killed, or all is over
         finally:
             writer.close()
 
@@ -67,6 +67,15 @@ def receiving(told: Told) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
     finally:
-        loop.call_soon_threadsafe(server.close)
+        asyncio.run_coroutine_threadsafe(_end(server), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
+        loop.close()
+
+
+async def _end(server: asyncio.Server) -> None:
+    server.close()
+    under_way = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in under_way:
+        task.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)

@@ -26,7 +26,7 @@ def write_report(results: Results, path: Path) -> Path:
     picture = path.parent / "figures" / "soak.png"
     _draw(found, picture)
     parts = [
-        _HEAD.format(**found, minutes=round(found["seconds"] / 60), kills=_kills(found)),
+        _HEAD.format(**{**found, "minutes": round(found["seconds"] / 60), "kills": _kills(found)}),
         _outcome(found).to_markdown(),
         _OUTCOME,
         f"![memory, open files and disk over time](figures/{picture.name})\n",
