@@ -206,6 +206,44 @@ def service(
 
 
 @bench.command()
+def soak(
+    minutes: Annotated[float, typer.Option(help="How long there is load.")] = 60.0,
+    rate: Annotated[float, typer.Option(metavar="N", help="Events a second.")] = 40.0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result file goes.")
+    ] = Path("build/bench/soak"),
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A new folder for data and logs that is not removed."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the result as Markdown, with a picture beside it."
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON, no progress.")] = False,
+) -> None:
+    """Run service, pipeline and sender under load, kill some of them, and compare what was told.
+
+    In the second half nothing is killed: memory, open files and disk must stay as they are. The
+    exit code is 1 if a match was lost, told twice, or told wrongly.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench soak --minutes 10[/cyan]
+
+    [cyan]tamis bench soak --minutes 60 --report docs/soak.md[/cyan]
+    """
+    with exit_codes():
+        require_extra("service", "sqlalchemy", "fastapi", "httpx")
+        require_extra("spark", "pyspark")
+        from tamis.cli.bench_soak import SoakBench
+
+        SoakBench(minutes, rate, output, folder, report, json).run()
+
+
+@bench.command()
 def reproduce(
     papers: Annotated[
         list[str],

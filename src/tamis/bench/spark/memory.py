@@ -26,26 +26,26 @@ def memory_now() -> Memory:
     """The memory of this process and of all that it started."""
     java, daemon, workers = 0.0, 0.0, []
     forking: set[int] = set()
-    for parent, process in _descendants(os.getpid()):
+    for parent, process in descendants(os.getpid()):
         try:
             command = (process / "cmdline").read_bytes()
             if b"java" in command.split(b"\0")[0]:
-                java += _megabytes(process / "status", "VmRSS:")
+                java += megabytes(process / "status", "VmRSS:")
             elif b"pyspark" not in command:
                 continue
             elif parent in forking:
-                workers.append(_megabytes(process / "smaps_rollup", "Private_Dirty:"))
+                workers.append(megabytes(process / "smaps_rollup", "Private_Dirty:"))
             else:
                 forking.add(int(process.name))
                 held = ("Private_Dirty:", "Shared_Dirty:")
-                daemon += sum(_megabytes(process / "smaps_rollup", name) for name in held)
+                daemon += sum(megabytes(process / "smaps_rollup", name) for name in held)
         except OSError:
             continue  # it ended meanwhile
-    own = _megabytes(Path("/proc/self/status"), "VmRSS:")
+    own = megabytes(Path("/proc/self/status"), "VmRSS:")
     return Memory(java, own, daemon, tuple(workers))
 
 
-def _descendants(pid: int) -> list[tuple[int, Path]]:
+def descendants(pid: int) -> list[tuple[int, Path]]:
     """The processes below one, each with its parent and after it."""
     parents: dict[int, list[int]] = {}
     for process in Path("/proc").iterdir():
@@ -65,7 +65,8 @@ def _descendants(pid: int) -> list[tuple[int, Path]]:
     return found
 
 
-def _megabytes(file: Path, name: str) -> float:
+def megabytes(file: Path, name: str) -> float:
+    """A field of a file of ``/proc``."""
     for line in file.read_text().splitlines():
         if line.startswith(name):
             return int(line.split()[1]) * 1024 / _MB
