@@ -33,20 +33,18 @@ browser: $(STAMP) ## find a Chromium or Chrome for the tests of the page, or ins
 	@$(BIN)/python scripts/browser.py
 
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 	@$(MAKE) --no-print-directory test-plain
 
 # The same kernels as plain Python: what Numba makes of them is checked against what they say.
 test-plain: $(STAMP) ## some tests of the index, the algorithms and the store with the compiler off
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/contract/test_index.py \
-		tests/contract/test_index_values.py -W "ignore:overflow encountered:RuntimeWarning"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/unit/test_moving.py \
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal \
+		tests/contract/test_index.py tests/contract/test_index_values.py tests/unit/test_moving.py \
+		tests/contract/test_matchers.py tests/unit/test_event_store.py \
+		-k "test_index or test_moving or \
+			test_matchers and (open_and_closed or used_again or texts or at_once or find_what_match_finds) or \
+			test_event_store and (every_kind or 257)" \
 		-W "ignore:overflow encountered:RuntimeWarning"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/contract/test_matchers.py \
-		-k "open_and_closed or used_again or texts or at_once or find_what_match_finds" \
-		-W "ignore:overflow encountered:RuntimeWarning"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/unit/test_event_store.py \
-		-k "every_kind or 257" -W "ignore:overflow encountered:RuntimeWarning"
 
 test-fast: $(STAMP) ## the tests that need no Spark
 	$(BIN)/python -m pytest -m "not spark and not perf" $(ARGS)

@@ -109,7 +109,7 @@ EXAMPLES = {
 HEAD = f"""\
 # Errors
 
-Written by `make docs` from the docstrings in `src/tamis/errors.py`; do not edit. Messages are those
+Written by `make docs` from the docstrings in `src/tamis/errors/`; do not edit. Messages are those
 of examples, which are run when this page is made.
 
 Every error Tamis raises on purpose is a `TamisError`. A message says what was given, what was

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -36,7 +37,7 @@ class Market:
                 lines.append({"sequence": self._sequence, **one.to_json()})
         self._put("searches", [json.dumps(line) for line in lines])
 
-    def post(self, ads: list[Event], *broken: str) -> None:
+    def post(self, ads: list[Event], *broken: str, written_at: float | None = None) -> None:
         """Put a file of ads; every search of now must be told."""
         lines = []
         for ad in ads:
@@ -45,12 +46,14 @@ class Market:
             self.expected |= {
                 (ad.id, one.id) for one in self.searches.values() if evaluate(one.filter, plain)
             }
-        self._put("ads", [*lines, *broken])
+        self._put("ads", [*lines, *broken], written_at)
 
-    def _put(self, folder: str, lines: list[str]) -> None:
+    def _put(self, folder: str, lines: list[str], written_at: float | None = None) -> None:
         number = len(list((self.folder / folder).glob("*.jsonl")))
         aside = self.folder / folder / f".{number}"
         aside.write_text("\n".join(lines) + "\n")
+        if written_at is not None:
+            os.utime(aside, (written_at, written_at))
         aside.rename(self.folder / folder / f"{number:04}.jsonl")
 
     def told(self) -> list[tuple[str, str]]:

@@ -30,10 +30,7 @@ def kafka_jars() -> str | None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test run, on two cores."""
-    # Tests are short, and these options make Java start faster.
-    java_options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": java_options}
-    running = session("tamis-tests", **conf)
+    running = session("tamis-tests", **{"spark.master": "local[2]"})
     yield running
     running.stop()
 

@@ -91,8 +91,7 @@ class Broker:
             made.result(timeout=30)
 
     def _java(self, main_class: str, *arguments: object) -> subprocess.Popen[bytes]:
-        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        options.append("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+        options = ["-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         classes = ["-cp", f"{jar_folder('broker')}/*", main_class]
         with self.log.open("ab") as log:
             return subprocess.Popen(

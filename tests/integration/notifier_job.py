@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 MOMENTS = ("before publishing", "after publishing", "after the ledger")
 
 
@@ -89,8 +88,8 @@ def main(folder: Path, kind: str, moment: str) -> None:
         kill_after_second_ledger()
     elif moment:
         outbox = MortalOutbox(outbox, moment)
-    conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
-    start(session("notifier", **conf), folder, outbox).awaitTermination()
+    spark = session("notifier", **{"spark.master": "local[2]"})
+    start(spark, folder, outbox).awaitTermination()
 
 
 if __name__ == "__main__":

@@ -18,14 +18,11 @@ from tamis.spark.java import java_home
 from tests.integration.ports import free_ports
 
 SPARK_HOME = Path(pyspark.__file__).parent
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 START_SECONDS = 90
 SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.driver.memory": "512m",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
     "spark.ui.enabled": "false",
     "spark.log.level": "WARN",
 }
@@ -45,7 +42,6 @@ class Cluster:
         self.environ = {
             **held, "SPARK_HOME": str(SPARK_HOME), "JAVA_HOME": str(java_home()),
             "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m",
-            "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
         }  # fmt: skip
 
     def start(self) -> None:

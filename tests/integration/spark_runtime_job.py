@@ -29,9 +29,6 @@ FILES = [
 # The first row is too late now; the second closes 60-70, which only the checkpoint remembers.
 FILE_AFTER_RESTART = [("a", 6), ("e", 120)]
 
-# Most of the time goes into starting Java, where its second compiler and parallel collector cost.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 
 def query(spark: SparkSession) -> list[int]:
     """A shuffle: the sums of the residue classes of 0..999 modulo 3."""
@@ -108,7 +105,6 @@ def main(folder: Path) -> dict[str, Any]:
     """Run everything and return what came out."""
     conf = {
         "spark.master": "local[2]",
-        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     }
     spark = session("runtime", **conf)

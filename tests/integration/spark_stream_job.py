@@ -15,8 +15,6 @@ from typing import Any
 from tamis.spark import ChangeDirectory, EventMapping, match_stream, session
 from tamis.spark.match_log import MatchLog
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 
 def die(*_: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -38,8 +36,7 @@ def main(folder: Path, moment: str) -> None:
     """Start the stream; it does not come back."""
     wrap = {"written": before, "published": after}[moment]
     MatchLog.publish = wrap(MatchLog.publish)  # type: ignore[method-assign]
-    conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
-    spark = session("stream job", **conf)
+    spark = session("stream job", **{"spark.master": "local[2]"})
     schema = "id string, price double, time timestamp, note string"
     stream = match_stream(
         spark.readStream.schema(schema).json(str(folder / "events")),

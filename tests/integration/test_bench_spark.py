@@ -17,6 +17,7 @@ from tamis.bench.spark.suite import AIMS, plan
 from tamis.cli.app import app
 
 
+@pytest.mark.spark
 def test_parquet_to_parquet(spark, tmp_path):
     found = measure_parquet(spark, tmp_path, 0.001)
     assert (found["n_subscriptions"], found["n_events"]) == (1_000, 2_000)
@@ -24,18 +25,21 @@ def test_parquet_to_parquet(spark, tmp_path):
     assert found["share_of_two_cores"] > 0
 
 
+@pytest.mark.spark
 def test_matches_that_are_missing_are_an_error(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("tamis.bench.spark.parquet._n_matches", lambda case, n: 7)
     with pytest.raises(WrongResult, match="gave 7 without"):
         measure_parquet(spark, tmp_path, 0.001)
 
 
+@pytest.mark.spark
 def test_against_a_join(spark, tmp_path):
     found = measure_join(spark, tmp_path, 0.005)
     assert found["n_subscriptions"] == 500
     assert found["ratio"] > 0
 
 
+@pytest.mark.spark
 def test_a_stream_with_newcomers(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "_WARM_UP_S", 1.0)
     monkeypatch.setattr(stream, "PER_SECOND", 40)

@@ -65,7 +65,6 @@ outbox = "outbox"
 interval = "500 ms"
 [spark]
 "spark.master" = "local[2]"
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """
 
 

@@ -36,7 +36,6 @@ outbox = "outbox"
 interval = "300 ms"
 [spark]
 "spark.master" = "local[2]"
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """
 PATIENCE_S = 240
 

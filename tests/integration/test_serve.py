@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,19 +17,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner, Result
 
+from tamis.cli.app import app
 from tamis.client import Client
 from tests.integration.ports import free_ports
 from tests.integration.receiver import receiving
 from tests.integration.spark_cluster import parents
 
 RUN = [sys.executable, "-W", "error", "-c", "from tamis.cli import main; main()"]
-
-
-def tamis(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*RUN, *arguments], capture_output=True, text=True, input=given, check=False
-    )
 
 
 @contextmanager
@@ -164,49 +161,61 @@ def _are_in(text: str, file: Path) -> list[str]:
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
-    with serve(tmp_path, "--no-pipeline") as (_, url):
-        port = url.rpartition(":")[2]
-        done = tamis("serve", "--no-pipeline", "--data", str(tmp_path / "other"), "--port", port)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [*RUN, "serve", "--no-pipeline", "--data", str(tmp_path), "--port", port]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"could not start on 127.0.0.1:{port}" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_keys_and_imports_on_the_command_line(tmp_path: Path) -> None:
+def test_keys_on_the_command_line(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/tamis.db"
-    made = tamis("keys", "create", "zoe", "--scope", "subscriber", "--limit", "burst=5",
-                 "--database", url)  # fmt: skip
-    assert made.returncode == 0, made.stderr
+
+    def keys(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["keys", *arguments, "--database", url])
+
+    made = keys("create", "zoe", "--scope", "subscriber", "--limit", "burst=5")
+    assert made.exit_code == 0, made.stderr
     key = made.stdout.strip()
-    listed = tamis("keys", "list", "--json", "--database", url)
+    listed = keys("list", "--json")
     (held,) = [json.loads(line) for line in listed.stdout.splitlines()]
     assert (held["owner"], held["limits"], held["revoked_at"]) == ("zoe", {"burst": 5}, None)
     assert key.rpartition("_")[2] not in listed.stdout
-    assert tamis("keys", "revoke", held["prefix"], "--database", url).returncode == 0
-    assert json.loads(tamis("keys", "list", "--json", "--database", url).stdout)["revoked_at"]
+    assert keys("revoke", held["prefix"]).exit_code == 0
+    assert json.loads(keys("list", "--json").stdout)["revoked_at"]
     for arguments, said in (
         (("create", "zoe", "--scope", "king"), "subscriber, publisher, admin"),
         (("create", "zoe", "--scope", "admin", "--limit", "burst"), "name=number"),
         (("create", "zoe", "--scope", "admin", "--limit", "speed=1"), "no limit 'speed'"),
         (("revoke", "0000000000"), "no key"),
     ):
-        done = tamis("keys", *arguments, "--database", url)
-        assert (done.returncode, done.stdout) == (2, "")
+        done = keys(*arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
         assert said in done.stderr
+
+
+def test_imports_on_the_command_line(tmp_path: Path) -> None:
+    def tamis_import(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        command = [*RUN, "import", *arguments, "--database", "sqlite:///tamis.db"]
+        return subprocess.run(
+            command, capture_output=True, text=True, input=given, cwd=tmp_path, check=False
+        )
 
     lines = (
         '{"id": "a", "filter": "x = 1"}\n{"id": "b", "filter": "x ="}\n'
         '{"id": "c", "filter": "y = 1", "owner": "max"}\n'
     )
-    done = tamis("import", "-", "--database", url, "--owner", "zoe", "--json", given=lines)
+    done = tamis_import("-", "--owner", "zoe", "--json", given=lines)
     assert done.returncode == 2
     told = json.loads(done.stdout)
     assert (told["created"], told["replaced"], told["error"]) == (2, 0, 1)
     assert "line 2: " in done.stderr
     (tmp_path / "subs.jsonl").write_text('{"id": "a", "filter": "x = 2"}\n')
-    done = tamis("import", str(tmp_path / "subs.jsonl"), "--database", url, "--owner", "zoe")
+    done = tamis_import("subs.jsonl", "--owner", "zoe")
     assert (done.returncode, done.stdout) == (0, "")
     assert "1 replaced" in done.stderr
-    done = tamis("import", str(tmp_path / "none"), "--database", url)
+    done = tamis_import("none")
     assert done.returncode == 2
     assert "No such file" in done.stderr

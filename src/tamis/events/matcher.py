@@ -83,11 +83,7 @@ class TamisMatcher(EventMatcher):
 
     def _match_parts(self, event: Floats, out: Slots) -> Iterator[int]:
         n_out = 0
-        state = self.index._engine.state
-        levels = self.index._engine.search.match_by_level(
-            state, *self.index._encode(self._dict(event))
-        )
-        for rows in levels:
+        for rows in self.index._reader.match_by_level(self._dict(event)):
             out[n_out : n_out + len(rows)] = self._slot_of_row[rows]
             n_out += len(rows)
             yield n_out

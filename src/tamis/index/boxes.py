@@ -9,7 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import DuplicateSubscription, InvalidSubscription, quoted
-from tamis.index.texts import Counted, Stored
+from tamis.index.archive import Archive, BoxBase
+from tamis.index.building import build_box_blocks
+from tamis.index.columns import NUMBER, Columns
+from tamis.index.compaction import Parts
+from tamis.index.rows import Rows
+from tamis.index.texts import Counted, Stored, Texts
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.sharing import RawBoxes, lead_boxes
 from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
@@ -33,6 +38,37 @@ class CheckedBoxes(NamedTuple):
     leader: npt.NDArray[np.int32]
 
 
+def parts_of_boxes(
+    attributes: Sequence[str],
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    ids: Sequence[str] | None,
+    low_open: npt.ArrayLike | None,
+    high_open: npt.ArrayLike | None,
+    priority: npt.ArrayLike | None,
+) -> Parts:
+    """The parts of an index of boxes; those that are equal share slots."""
+    names = list(attributes)
+    is_named = all(isinstance(name, str) and name for name in names)
+    if isinstance(attributes, str) or not is_named or len(set(names)) < len(names):
+        raise InvalidSubscription(
+            f"{quoted(attributes)} is not a list of different attribute names"
+        )
+    boxes = check_boxes(len(names), low, high, ids, low_open, high_open, priority)
+    columns = Columns()
+    for name in names:
+        columns.column(name, NUMBER)
+    rows = Rows.of_priorities(boxes.priority, boxes.leader)
+    base = BoxBase(tuple(names), boxes.bounds, boxes.opened)
+    if rows.n_followers:
+        leaders, places = np.unique(boxes.leader, return_inverse=True)
+        archive = Archive([base], places.astype(np.int32))
+        blocks = build_box_blocks(boxes.bounds, leaders)
+    else:
+        archive, blocks = Archive([base]), build_box_blocks(boxes.bounds)
+    return Parts(columns, rows, blocks, Texts(boxes.ids), archive)
+
+
 def check_boxes(
     n_attributes: int,
     low: npt.ArrayLike,
@@ -43,6 +79,40 @@ def check_boxes(
     priority: npt.ArrayLike | None,
 ) -> CheckedBoxes:
     """Check everything, and turn open ends into closed ones: the next float64 further in."""
+    lows, highs, low_opened, high_opened = _arrays(n_attributes, low, high, low_open, high_open)
+    n_boxes = len(lows)
+    is_free = np.isnan(lows) & np.isnan(highs)
+    low_opened, high_opened = low_opened & ~np.isnan(lows), high_opened & ~np.isnan(highs)
+    if (low_opened & (lows == np.inf)).any() or (high_opened & (highs == -np.inf)).any():
+        raise InvalidSubscription("a box open at its far infinity holds nothing; leave it out")
+    np.copyto(lows, -np.inf, where=np.isnan(lows))
+    np.copyto(highs, np.inf, where=np.isnan(highs))
+    with np.errstate(over="ignore"):  # the float64 after the largest is infinity
+        np.nextafter(lows, np.inf, out=lows, where=low_opened)
+        np.nextafter(highs, -np.inf, out=highs, where=high_opened)
+    checked_ids, levels = _check_ids(ids, n_boxes), _check_priority(priority, n_boxes)
+    leader, n_led = _lead(lows, highs, (low_opened, high_opened, is_free), levels)
+    if n_led:
+        leads = leader == np.arange(n_boxes)
+        lows, highs, is_free = lows[leads], highs[leads], is_free[leads]
+        low_opened, high_opened = low_opened[leads], high_opened[leads]
+    return CheckedBoxes(
+        _bounds(lows, highs, is_free),
+        _pack(low_opened, high_opened, ~is_free),
+        checked_ids,
+        levels,
+        leader,
+    )
+
+
+def _arrays(
+    n_attributes: int,
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    low_open: npt.ArrayLike | None,
+    high_open: npt.ArrayLike | None,
+) -> tuple[Floats, Floats, Flags, Flags]:
+    """The bounds and which of them are open, as arrays of the same shape."""
     try:
         lows, highs = (np.array(bounds, np.float64, order="C") for bounds in (low, high))
     except (TypeError, ValueError) as error:
@@ -62,28 +132,7 @@ def check_boxes(
                 f"{name} has shape {array.shape}; expected (N, {n_attributes}), a column an "
                 "attribute, the same N for all"
             )
-    is_free = np.isnan(lows) & np.isnan(highs)
-    low_opened, high_opened = low_opened & ~np.isnan(lows), high_opened & ~np.isnan(highs)
-    if (low_opened & (lows == np.inf)).any() or (high_opened & (highs == -np.inf)).any():
-        raise InvalidSubscription("a box open at its far infinity holds nothing; leave it out")
-    np.copyto(lows, -np.inf, where=np.isnan(lows))
-    np.copyto(highs, np.inf, where=np.isnan(highs))
-    with np.errstate(over="ignore"):  # the float64 after the largest is infinity
-        np.nextafter(lows, np.inf, out=lows, where=low_opened)
-        np.nextafter(highs, -np.inf, out=highs, where=high_opened)
-    checked_ids, levels = _check_ids(ids, shape[0]), _check_priority(priority, shape[0])
-    leader, n_led = _lead(lows, highs, (low_opened, high_opened, is_free), levels)
-    if n_led:
-        leads = leader == np.arange(shape[0])
-        lows, highs, is_free = lows[leads], highs[leads], is_free[leads]
-        low_opened, high_opened = low_opened[leads], high_opened[leads]
-    return CheckedBoxes(
-        _bounds(lows, highs, is_free),
-        _pack(low_opened, high_opened, ~is_free),
-        checked_ids,
-        levels,
-        leader,
-    )
+    return lows, highs, low_opened, high_opened
 
 
 def _lead(

@@ -18,23 +18,23 @@ class Saved:
     """What was saved as each row; those with an outline are made when they are asked for."""
 
     def __init__(self, engine: Engine, columns: Columns, ids: Texts, archive: Archive) -> None:
-        self._engine, self._columns, self._ids, self._archive = engine, columns, ids, archive
+        self.engine, self.columns, self.ids, self.archive = engine, columns, ids, archive
 
     def subscription(self, row: int) -> Subscription:
         """The subscription of a row that lives, at the place where it is now."""
         held = self._held(row)
         if not isinstance(held, Outline):
             return held
-        moving = self._engine.moving
+        moving = self.engine.moving
         assert moving is not None
-        with self._engine.lock:
+        with self.engine.lock:
             place = moving.place_of(row)
         radius_m, is_square, _ = moving.area_of(row)
         return Subscription(
-            self._ids.text_of(row),
+            self.ids.text_of(row),
             self.filter(row),
-            self._engine.rows.priority_of(row),
-            *self._archive.delivery(row),
+            self.engine.rows.priority_of(row),
+            *self.archive.delivery(row),
             location=place,
             radius_m=radius_m,
             area=SQUARE if is_square else CIRCLE,
@@ -51,22 +51,22 @@ class Saved:
         held = self._held(row)
         if not isinstance(held, Outline):
             return held.filter
-        moving = self._engine.moving
+        moving = self.engine.moving
         assert moving is not None
         by_column = moving.area_of(row).bounds
-        columns = {name: self._columns.column(name, NUMBER) for name in held.names}
+        columns = {name: self.columns.column(name, NUMBER) for name in held.names}
         return held.filter({name: by_column[column] for name, column in columns.items()})
 
     def area(self, row: int, there: Place) -> Filter:
         """What a row with an outline asks of an event's location when it is at a place."""
-        moving = self._engine.moving
+        moving = self.engine.moving
         assert moving is not None
         radius_m, is_square, _ = moving.area_of(row)
         return area_around(Point(*there), radius_m, SQUARE if is_square else CIRCLE)
 
     def _held(self, row: int) -> Subscription | Outline:
-        recent = self._archive.recent_at(row)
+        recent = self.archive.recent_at(row)
         if recent is not None:
             return recent
-        priority = self._engine.rows.priority_of(row)
-        return self._archive.held(row, self._ids.text_of(row), priority)
+        priority = self.engine.rows.priority_of(row)
+        return self.archive.held(row, self.ids.text_of(row), priority)

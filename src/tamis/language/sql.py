@@ -7,15 +7,15 @@ nothing is silently dropped or reinterpreted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from sqlglot import exp
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex, TamisError, quoted
+from tamis.language.sql_operands import OperandReader, is_call, is_column
 from tamis.language.sql_syntax import parse_condition, room_for
-from tamis.language.sql_tokens import RESERVED, tokenise
+from tamis.language.sql_tokens import tokenise
 from tamis.language.tree import (
     FALSE,
     MAX_DEPTH,
@@ -35,18 +35,13 @@ from tamis.language.tree import (
     any_of,
     is_in,
 )
-from tamis.values import Point, Polygon, Range, Value, check_integer, parse_timestamp
+from tamis.values import Point, Polygon, Range
 
 MAX_TEXT = 100_000
 
 _FLIPPED: dict[type, type] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE
 }  # fmt: skip
-_TIMESTAMPS = (
-    exp.DataType.Type.TIMESTAMP,
-    exp.DataType.Type.TIMESTAMPTZ,
-    exp.DataType.Type.DATE,
-)
 _FUNCTIONS = "within, box, distance, in_range, point, infinity"
 
 
@@ -63,11 +58,8 @@ def parse_sql(text: str) -> Filter:
     return _Reader(text).read()
 
 
-class _Reader:
-    """One text on its way to a tree; says where something is wrong."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+class _Reader(OperandReader):
+    """One text on its way to a tree."""
 
     def read(self) -> Filter:
         tokens, nesting = tokenise(self.text)
@@ -93,11 +85,6 @@ class _Reader:
             raise
         except TamisError as error:
             self._refuse(node, str(error))
-
-    def _only(self, node: exp.Expression, *known: str) -> None:
-        for name, given in node.args.items():
-            if name not in known and given not in (None, False, []):
-                self._refuse(node, f"{self._describe(node)} with {quoted(name)} is not supported")
 
     def _join(self, node: exp.Expression) -> Filter:
         kind, parts = type(node), []
@@ -127,9 +114,9 @@ class _Reader:
         self._only(node, "this", "expression")
         left, right = node.this, node.expression
         kind: type = type(node)
-        if not _is_column(left) and _is_column(right):
+        if not is_column(left) and is_column(right):
             left, right, kind = right, left, _FLIPPED.get(kind, kind)
-        if _is_call(left, "distance") or _is_call(right, "distance"):
+        if is_call(left, "distance") or is_call(right, "distance"):
             return self._distance(node)
         attribute, value = self._attribute(left), self._value(right)
         if kind is exp.EQ:
@@ -242,7 +229,7 @@ class _Reader:
     def _distance(self, node: exp.Expression) -> Filter:
         kind: type = type(node)
         call, metres = node.this, node.expression
-        if not _is_call(call, "distance"):
+        if not is_call(call, "distance"):
             call, metres, kind = metres, call, _FLIPPED.get(kind, kind)
         if kind not in (exp.LT, exp.LTE):
             self._refuse(
@@ -253,126 +240,6 @@ class _Reader:
         attribute, lon, lat = self._args(call, 3)
         center = Point(self._number(lon), self._number(lat))
         return Near(self._attribute(attribute), center, self._number(metres), kind is exp.LT)
-
-    def _args(self, node: exp.Expression, count: int) -> list[exp.Expression]:
-        if len(node.expressions) != count:
-            self._refuse(
-                node, f"{node.this} takes {count} arguments; {len(node.expressions)} were given"
-            )
-        return list(node.expressions)
-
-    # -- names and values
-
-    def _attribute(self, node: exp.Expression) -> str:
-        if isinstance(node, exp.Paren):
-            return self._attribute(node.this)
-        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
-            return f"{self._attribute(node.this)}.{node.expression.this}"
-        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
-            self._refuse(node, f"expected the name of an attribute, not {self._describe(node)}")
-        self._only(node, "this", "table", "db", "catalog")
-        for part in node.parts:
-            name = str(part.this)
-            if part.args.get("quoted"):
-                continue
-            if not name.isidentifier() or name.upper() in RESERVED:
-                self._refuse(node, f"{quoted(name)} is not a plain name; put it in double quotes")
-        return ".".join(str(part.this) for part in node.parts)
-
-    def _value(self, node: exp.Expression) -> Value:
-        if isinstance(node, exp.Paren):
-            return self._value(node.this)
-        if isinstance(node, exp.Literal) and node.is_string:
-            return str(node.this)
-        if isinstance(node, exp.Boolean):
-            return bool(node.this)
-        if isinstance(node, exp.Cast):
-            return self._timestamp(node)
-        if _is_call(node, "point"):
-            lon, lat = self._args(node, 2)
-            return Point(self._number(lon), self._number(lat))
-        if isinstance(node, exp.Null):
-            self._refuse(node, "a comparison with NULL never holds; use IS NULL or IS NOT NULL")
-        if _is_column(node):
-            self._refuse(
-                node,
-                f"expected a value, not the attribute {quoted(self._attribute(node))}; text is "
-                "written in single quotes",
-            )
-        return self._number(node, "a value: a number, a text in single quotes, TRUE or FALSE")
-
-    def _number(self, node: exp.Expression, expected: str = "a number") -> int | float:
-        sign = 1
-        while isinstance(node, exp.Neg | exp.Paren):
-            sign = -sign if isinstance(node, exp.Neg) else sign
-            node = node.this
-        if _is_call(node, "infinity"):
-            self._args(node, 0)
-            return sign * math.inf
-        if not isinstance(node, exp.Literal) or node.is_string:
-            self._refuse(node, f"expected {expected}, not {self._describe(node)}")
-        digits = str(node.this)
-        if digits.isdecimal() and digits.isascii():
-            if len(digits.lstrip("0")) > 19:
-                self._refuse(node, f"{digits[:30]} is outside int64; write it as a float, 1e20")
-            return check_integer(sign * int(digits))
-        try:
-            number = sign * float(digits)
-        except ValueError:  # sqlglot lets 1e and 1e5.5 pass for numbers
-            self._refuse(node, f"{quoted(digits)} is not a number")
-        if math.isinf(number):
-            self._refuse(node, f"{digits[:30]} is beyond float64; infinity() is spelled so")
-        return number
-
-    def _timestamp(self, node: exp.Expression) -> Value:
-        target, text = node.args["to"], node.this
-        is_text = isinstance(text, exp.Literal) and text.is_string
-        if type(node) is not exp.Cast or target.this not in _TIMESTAMPS or not is_text:
-            self._refuse(node, "casts are not part of the filter language")
-        self._only(node, "this", "to")
-        self._only(target, "this", "nested")
-        if target.this is exp.DataType.Type.DATE and len(text.this) > len("2026-01-31"):
-            self._refuse(
-                node, f"DATE {quoted(text.this)} has a time of day; write TIMESTAMP instead"
-            )
-        moment = parse_timestamp(str(node.this.this))
-        if moment is None:
-            self._refuse(
-                node,
-                f"{quoted(node.this.this)} is not a timestamp; expected e.g. 2026-01-31T12:00:00Z",
-            )
-        return moment
-
-    def _bound(self, node: exp.Expression) -> Any:
-        return self._check_bound(self._value(node), node)
-
-    def _check_bound(self, value: Value, node: exp.Expression) -> Any:
-        if isinstance(value, str):
-            self._refuse(
-                node,
-                f"text {quoted(value)} has no order here; compare with a number or with "
-                "TIMESTAMP '2026-01-31T12:00:00Z', or use LIKE 'prefix%' for text",
-            )
-        return value
-
-    # -- saying what is wrong
-
-    def _describe(self, node: exp.Expression) -> str:
-        return quoted(node.sql(dialect="postgres"))
-
-    def _refuse(self, node: exp.Expression, problem: str) -> NoReturn:
-        self._fail(problem, self._offset(node))
-
-    def _offset(self, node: exp.Expression) -> int:
-        """Where a node begins: its own token, or the first one inside it."""
-        starts = [one.meta["start"] for one in node.walk() if "start" in one.meta]
-        if starts:
-            return int(min(starts))
-        parent = node.parent
-        return self._offset(parent) if isinstance(parent, exp.Expression) else 0
-
-    def _fail(self, problem: str, offset: int) -> NoReturn:
-        raise FilterSyntaxError(problem, text=self.text, offset=offset)
 
 
 _CONVERTERS: dict[type, Callable[[_Reader, Any], Filter]] = {
@@ -396,11 +263,3 @@ _CONVERTERS: dict[type, Callable[[_Reader, Any], Filter]] = {
     exp.Escape: _Reader._escape,
     exp.Anonymous: _Reader._call,
 }
-
-
-def _is_column(node: object) -> bool:
-    return isinstance(node, exp.Column | exp.Dot)
-
-
-def _is_call(node: object, name: str) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() == name

@@ -1,0 +1,135 @@
+"""Reader: events on their way to the rows of the subscriptions they satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.index.asking import Asker, Asking
+from tamis.index.batch import match_matrix
+from tamis.index.columns import Encoded
+from tamis.index.matches import MatchSet
+from tamis.index.matrix import Matrix, is_in_domains, matrix_of
+from tamis.index.revision import Ask
+from tamis.index.saved import Saved
+from tamis.index.state import State
+from tamis.index.statistics import Observer
+from tamis.model import Schema, attributes_of_batch
+from tamis.values import Attributes, HasAttributes, attributes_of
+
+MIN_BATCH = 8  # fewer events are matched one by one
+
+_NOBODY: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+
+
+class Reader:
+    """Who matches; each match works on one state, whatever a writer does meanwhile."""
+
+    def __init__(
+        self, schema: Schema | None, saved: Saved, asking: Asking, observer: Observer
+    ) -> None:
+        self._schema, self._saved, self._asking, self._observer = schema, saved, asking, observer
+        self._engine, self._columns, self._ids = saved.engine, saved.columns, saved.ids
+
+    def match(
+        self, state: State, event: HasAttributes | Mapping[str, Any]
+    ) -> npt.NDArray[np.int32]:
+        """The rows of an event; a view that this thread's next match overwrites."""
+        if type(event) is dict and self._schema is None:
+            vector = self._columns.encode_plain(event)
+            if vector is not None:
+                self._observer.notice(vector)
+                asker = Asker(self._asking, self._saved, lambda: attributes_of(event))
+                return self._engine.search.match_plain(state, vector, asker)
+        return self._engine.search.match(state, *self._encode(event))
+
+    def match_by_level(
+        self, event: HasAttributes | Mapping[str, Any]
+    ) -> Iterator[npt.NDArray[np.int32]]:
+        """The rows of an event, the highest priorities first, each as soon as it is determined."""
+        state = self._engine.state
+        return self._engine.search.match_by_level(state, *self._encode(event))
+
+    def match_batch(self, events: Any) -> MatchSet:
+        """The rows of many events, however they are given."""
+        state = self._engine.state
+        if isinstance(events, list) and len(events) == 1:
+            rows = self.match(state, *events).copy()
+            return self._match_set(state, np.array([0, len(rows)]), rows)
+        matrix = self._matrix(events)
+        if matrix is None:
+            return self._match_rows(state, attributes_of_batch(events))
+        self._observer.notice_batch(matrix)
+        batch = cache(lambda: attributes_of_batch(events))
+
+        def match_one(e: int) -> npt.NDArray[np.int32]:
+            asker = Asker(self._asking, self._saved, lambda: batch()[e])
+            return self._engine.search.match(state, Encoded(matrix[e]), asker)
+
+        if len(matrix) < MIN_BATCH:
+            return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
+        return self._match_set(state, *match_matrix(state, matrix, match_one))
+
+    def _encode(self, event: HasAttributes | Mapping[str, Any]) -> tuple[Encoded, Ask]:
+        """An event as numbers, and who answers for a leader whether its filter accepts it."""
+        attributes = attributes_of(event)
+        if self._schema is not None:
+            self._schema.check_event(attributes)
+        encoded = self._columns.encode(attributes)
+        self._observer.notice(encoded.vector)
+        return encoded, Asker(self._asking, self._saved, lambda: attributes)
+
+    def _match_rows(self, state: State, batch: list[Attributes]) -> MatchSet:
+        """A batch whose events are not all plain: those that are at once, the others by one."""
+        if self._schema is not None:
+            for attributes in batch:
+                self._schema.check_event(attributes)
+        encoded = [self._columns.encode(attributes) for attributes in batch]
+
+        def match_one(e: int) -> npt.NDArray[np.int32]:
+            asker = Asker(self._asking, self._saved, lambda: batch[e])
+            return self._engine.search.match(state, encoded[e], asker)
+
+        if len(batch) < MIN_BATCH:
+            for one in encoded:
+                self._observer.notice(one.vector)
+            return self._gathered(state, [match_one(e).copy() for e in range(len(batch))])
+        # A column that was added meanwhile is none that this state asks for.
+        n_columns = max(len(one.vector) for one in encoded)
+        matrix = np.full((len(batch), n_columns), np.nan)
+        for row, one in zip(matrix, encoded, strict=True):
+            row[: len(one.vector)] = one.vector
+        self._observer.notice_batch(matrix)
+        is_rough = np.array([not one.is_plain for one in encoded], np.uint8)
+        return self._match_set(state, *match_matrix(state, matrix, match_one, is_rough))
+
+    def _matrix(self, events: Any) -> Matrix | None:
+        """A batch as numbers, if all its events are plain."""
+        if isinstance(events, list) and self._schema is None:
+            vectors = []
+            for event in events:
+                vector = self._columns.encode_plain(event) if type(event) is dict else None
+                if vector is None:
+                    return None
+                vectors.append(vector)
+            # Their lengths differ where a column was added meanwhile.
+            return np.stack(vectors) if len(set(map(len, vectors))) == 1 else None
+        matrix = matrix_of(events, self._columns)
+        if matrix is None or self._schema is None:
+            return matrix
+        # Otherwise event by event, which says what is wrong.
+        return matrix if is_in_domains(matrix, self._columns, self._schema) else None
+
+    def _gathered(self, state: State, found: list[npt.NDArray[np.int32]]) -> MatchSet:
+        offsets = np.zeros(len(found) + 1, dtype=np.int64)
+        np.cumsum([len(rows) for rows in found], out=offsets[1:])
+        return self._match_set(state, offsets, np.concatenate([*found, _NOBODY]))
+
+    def _match_set(
+        self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
+    ) -> MatchSet:
+        return MatchSet(offsets, rows, state.rows.priority, self._ids)
