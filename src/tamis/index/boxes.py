@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import DuplicateSubscription, InvalidSubscription, quoted
-from tamis.index.texts import Counted, Stored
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.sharing import RawBoxes, lead_boxes
 from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
+from tamis.slots.texts import Counted, Stored
 
 _EXACT = 2**53
 Floats = npt.NDArray[np.float64]

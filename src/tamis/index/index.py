@@ -18,7 +18,6 @@ from tamis.index.asking import Asker, Asking
 from tamis.index.batch import match_matrix
 from tamis.index.boxes import check_boxes
 from tamis.index.building import build_box_blocks
-from tamis.index.columns import LAT, LON, NUMBER, Columns, Encoded
 from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine
 from tamis.index.matches import MatchSet
@@ -31,14 +30,15 @@ from tamis.index.revision import Ask
 from tamis.index.rows import Rows
 from tamis.index.saved import Saved
 from tamis.index.sharing import sharing_key
-from tamis.index.slots import Slot, slots_of
 from tamis.index.state import State
 from tamis.index.statistics import Observer, describe
-from tamis.index.texts import Texts
 from tamis.language import Conjunction, Explanation, explain, normal_form
 from tamis.model import Schema, Subscription, attributes_of_batch
 from tamis.model.event import LOCATION
 from tamis.model.subscription import subscriptions_from_arrow
+from tamis.slots.columns import LAT, LON, NUMBER, Columns, Encoded
+from tamis.slots.slots import Slot, slots_of
+from tamis.slots.texts import Texts
 from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.columns import Encoded, Vector
 from tamis.index.express import Expresses
 from tamis.index.revision import Ask
 from tamis.index.state import State
@@ -23,6 +22,7 @@ from tamis.kernels.emit import (
     settle,
     settle_leaders,
 )
+from tamis.slots.columns import Encoded, Vector
 
 RowNumbers = npt.NDArray[np.int32]
 
