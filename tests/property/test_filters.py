@@ -1,4 +1,7 @@
-"""Filters over a tree say what the oracle says, whatever is added, removed and added again."""
+"""Filters over a tree say what the oracle says, whatever is added, removed and added again.
+
+So does the index, of events with several values of one kind.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tamis.algorithms.filters import Filters
 from tamis.errors import UnknownSubscription
+from tamis.index import Index
 from tamis.language import TRUE, Filter, evaluate
 from tamis.language.tree import (
     Equals,
@@ -29,6 +33,7 @@ from tamis.language.tree import (
     is_in,
 )
 from tamis.matching import Attribute
+from tamis.model import Subscription
 from tamis.values import Point, Polygon, Range
 from tests.property import strategies as some
 
@@ -145,12 +150,14 @@ TestFiltersMachine.settings = settings(max_examples=40, stateful_step_count=20)
 
 
 @given(st.lists(filters, min_size=5, max_size=20), st.lists(events, min_size=5, max_size=10))
-def test_many_events(nodes: list[Filter], batch: list[dict[str, Any]]) -> None:
-    made = Filters(TREE)
+def test_the_index_says_the_same(nodes: list[Filter], batch: list[dict[str, Any]]) -> None:
+    made, index = Filters(TREE), Index()
     made.add_many([TRUE, *nodes])
+    index.add_many([Subscription(str(id), node) for id, node in enumerate([TRUE, *nodes])])
     for event in batch:
         accepting = [id for id, node in enumerate([TRUE, *nodes]) if evaluate(node, event)]
         assert made.match(event) == accepting
+        assert sorted(map(int, index.match(event))) == accepting
 
 
 @given(
