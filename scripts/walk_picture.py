@@ -46,7 +46,7 @@ EVENT = (
     ),
     (
         Stage("JSON read again", "tamis.spark.rows", "pipeline, Python", "attributes"),
-        Stage("numbers, once a layer", "tamis.index.columns", "pipeline, Python", "float64"),
+        Stage("numbers, once a layer", "tamis.slots.columns", "pipeline, Python", "float64"),
         Stage("matched", "tamis.kernels.dense_match", "pipeline, Python", "rows"),
         Stage("written", "tamis.spark.match_files", "pipeline, Python", "Parquet"),
         Stage("match log", "state/matcher/matches", "on disk", "columns"),
@@ -69,7 +69,7 @@ SUBSCRIPTION = (
     ),
     (
         Stage("followed", "tamis.spark.follower", "pipeline, Python", "tree"),
-        Stage("slots", "tamis.index.slots", "pipeline, Python", "intervals"),
+        Stage("slots", "tamis.slots.slots", "pipeline, Python", "intervals"),
         Stage("block built", "tamis.kernels.dense_build", "pipeline, Python", "arrays"),
         Stage("version", "tamis.spark.snapshots", "on disk", "mmap"),
         Stage("opened by workers", "tamis.spark.versions", "pipeline, Python"),

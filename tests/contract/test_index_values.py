@@ -183,3 +183,26 @@ def test_a_point_in_an_attribute_that_is_only_asked_for_points() -> None:
     index.add(Subscription("present", "a IS NOT NULL"))
     event = {"a": 1, "where_": Point(4.5, 9.0)}
     assert sorted(index.match(event)) == ["point", "present"]
+
+
+def test_kernels_decide_about_several_texts_and_booleans(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [
+        "tags = 'new' AND tags = 'é'", "tags != 'new'", "NOT tags IN ('new', 'sale')",
+        "NOT tags != 'new'", "tags = 'new' AND NOT used = TRUE AND used != TRUE",
+        "tags = 'é' AND within(place, 'POLYGON((0 0, 4 0, 4 4, 0 4, 0 0))')",
+        "NOT tags = 'sale' AND distance(place, 0, 0) < 111196 OR tags = ''",
+    ]  # fmt: skip
+    nodes = {text: parse_filter(text) for text in texts}
+    index = Index()
+    index.add_many([Subscription(text, node) for text, node in nodes.items()])
+
+    def refuse(_: object) -> None:
+        raise AssertionError("a filter is asked in Python")
+
+    monkeypatch.setattr("tamis.index.asking.check_of", refuse)
+    for tags in (["new", "é"], ["", "new"], ["sale", "é"], ["new", "new"], ["other", "é", ""]):
+        for used in (True, False, [True, False]):
+            for place in (Point(1, 1), Point(0.5, 0.5), Point(5, 5)):
+                event = {"tags": tags, "used": used, "place": place}
+                expected = {text for text, node in nodes.items() if evaluate(node, event)}
+                assert set(index.match(event)) == expected, event

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tamis.index.columns import micros_of
-from tamis.index.polygons import Inside
 from tamis.index.revision import check_of
-from tamis.index.spelling import micros_spelt, number_spelt
 from tamis.language.tree import InRange
+from tamis.slots.columns import micros_of
+from tamis.slots.polygons import Inside
+from tamis.slots.spelling import micros_spelt, number_spelt
 from tamis.values import Point, Polygon, Range, covers, distance_m, numeric_text, parse_timestamp
 
 PIECES = ["0", "1", "7", "9", "00", "12", "31", "59", "60", "23", "24", "99", "2024", "02", "29",

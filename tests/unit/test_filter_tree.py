@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
@@ -216,11 +217,84 @@ def test_mixed_searches_are_matched_exactly_in_one_phase_and_in_two() -> None:
             assert filters.match(ad) == [id for id in kept if evaluate(searches[id], ad)]
 
 
-def test_points_are_left_to_the_revision() -> None:
-    filters = Filters([Attribute("mark", is_text=True)])
-    filters.add(parse_filter("mark = 'FORD' AND within(place, 'POLYGON((0 0, 1 0, 1 1, 0 0))')"))
-    assert filters.match({"mark": "FORD", "place": Point(0.9, 0.5)}) == [0]
-    assert filters.match({"mark": "FORD", "place": Point(0.1, 0.5)}) == []
+SQUARE = "POLYGON((0 0, 4 0, 4 4, 0 4, 0 0))"
+PLACES = [Point(1, 1), Point(4, 2), Point(4, 4), Point(5, 5), Point(0, 1), Point(200, 1)]
+# By an attribute outside the tree: a value each, several, and one of another kind.
+OUTSIDE = {
+    "place": [*PLACES, [Point(5, 5), Point(1, 1)], [Point(5, 1), Point(1, 5)], "here"],
+    "tags": ["new", "Größe", "e\u0301", ["new", "é"], ["sale", "new"], ["", "sale"], 5, [5, "new"]],
+    "used": [True, False, [True, False], 1, "true"],
+    "age": [2**53, 2**53 + 1, 4.5, "4.5", math.nan, math.inf, [1, 9], Range(3, 4), True],
+}
+BEYOND_A_PATH = [
+    ("place", f"within(place, '{SQUARE}')"),
+    ("place", f"NOT within(place, '{SQUARE}')"),
+    ("place", "distance(place, 0, 0) <= 157249.6"),
+    ("place", "NOT distance(place, 0, 0) < 111196"),
+    ("place", "box(place, 0, 0, 4, 4)"),
+    ("place", "NOT box(place, 0, 0, 4, 4)"),
+    ("place", "place = point(1, 1) OR place = point(5, 5)"),
+    ("place", "place != point(1, 1)"),
+    ("tags", "tags = 'new'"),
+    ("tags", "tags = 'new' AND tags = 'é'"),
+    ("tags", "tags != 'new'"),
+    ("tags", "NOT tags != 'new'"),
+    ("tags", "tags IN ('sale', 'é', 'Größe')"),
+    ("tags", "tags NOT IN ('new', 'e\u0301')"),
+    ("tags", "tags IN ('sale', 5)"),
+    ("tags", "tags LIKE 'Grö%'"),
+    ("tags", "tags LIKE '%' AND NOT tags LIKE 'ne%'"),
+    ("tags", "tags IS NULL"),
+    ("used", "used = TRUE"),
+    ("used", "NOT used = TRUE"),
+    ("used", "used IS NOT NULL AND used != FALSE"),
+    ("age", "age = 9007199254740993"),
+    ("age", "age > 9007199254740992"),
+    ("age", "age < 5 AND age > 2"),
+    ("age", "NOT age < 5"),
+    ("age", "age IN (4.5, 9007199254740993)"),
+]
+
+
+@pytest.mark.parametrize("n_names", [None, 0])
+@pytest.mark.parametrize(("name", "text"), BEYOND_A_PATH)
+def test_what_a_path_cannot_hold_is_revised(name: str, text: str, n_names: int | None) -> None:
+    filters = Filters([Attribute("mark", is_text=True), Attribute("price", 0, 10)], n_names)
+    nodes = [parse_filter(one) for one in (text, f"mark = 'FORD' AND ({text})", "price < 5")]
+    first = filters.add_many(nodes)
+    for id in first:  # so that numbers of slots are given out again
+        filters.remove(id)
+    again = dict(zip(filters.add_many(nodes[::-1]), nodes[::-1], strict=True))
+    for mark in (None, "FORD", "OPEL", ["OPEL", "FORD"]):
+        for value in (None, *OUTSIDE[name]):
+            event = {"mark": mark, name: value, "price": 3}
+            assert filters.match(event) == [id for id in again if evaluate(again[id], event)], event
+
+
+def test_kernels_decide_whatever_ads_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = [one.condition for one in generate_subscriptions(3_000)]
+    filters = Filters([Attribute("mark", is_text=True), Attribute("price", 0, 200_000)])
+    filters.add_many(searches)
+    ads = generate_events(60)
+    expected = [[id for id, one in enumerate(searches) if evaluate(one, ad)] for ad in ads]
+    assert max(map(len, (ad.get("tags", ()) for ad in ads))) > 1
+
+    def refuse(*_: object) -> bool:
+        raise AssertionError("a filter is asked in Python")
+
+    monkeypatch.setattr("tamis.algorithms.filters.accepts", refuse)
+    assert [filters.match(ad) for ad in ads] == expected
+
+
+def test_the_tests_of_removed_filters_are_left_behind() -> None:
+    filters = Filters(["x"])
+    kept = filters.add(parse_filter(f"x < 1 AND within(place, '{SQUARE}')"))
+    size = filters.memory_bytes()
+    for _ in range(3):
+        for id in filters.add_many([parse_filter(f"NOT within(place, '{SQUARE}')")] * 5_000):
+            filters.remove(id)
+    assert filters.match({"x": 0.5, "place": Point(1, 1)}) == [kept]
+    assert filters.memory_bytes() < size + 5_000 * 100
 
 
 def test_a_normal_form_that_explodes_is_refused_and_nothing_is_saved() -> None:

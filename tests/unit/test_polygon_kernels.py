@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import shapely
 
-from tamis.index.polygons import Inside, chains_of
 from tamis.kernels.tests import ACCEPTED, CHAIN, REJECTED, UNDECIDED, is_in_polygon
+from tamis.slots.polygons import Inside, chains_of
 from tamis.values import Point, Polygon
 
 

@@ -11,9 +11,9 @@ import pytest
 from tamis import Index, Subscription
 from tamis.errors import UnknownSubscription
 from tamis.index import index as index_module
-from tamis.index import texts as texts_module
-from tamis.index.texts import Counted, Stored, Texts
 from tamis.kernels.texts import directory_of, find_in_parts
+from tamis.slots import texts as texts_module
+from tamis.slots.texts import Counted, Stored, Texts
 
 
 def _numbers(*numbers: int) -> np.ndarray:

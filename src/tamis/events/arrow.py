@@ -20,9 +20,9 @@ from tamis.events.table import (
     Floats,
     Integers,
 )
-from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, TEXT, TIME, micros_of
 from tamis.model import EventColumns
 from tamis.model.event import LOCATION
+from tamis.slots.columns import BOOLEAN, LAT, LON, NUMBER, TEXT, TIME, micros_of
 
 _EXACT = 2**53
 _FIRST, _LAST = (

@@ -22,10 +22,10 @@ from tamis.events.part import Part
 from tamis.events.question import Question
 from tamis.events.segment import Segment
 from tamis.events.table import EventTable, table_of_events
-from tamis.index.texts import Stored, letters_of
 from tamis.kernels.event_scan import Moment
 from tamis.kernels.texts import directory_of, find_in_parts, find_texts
 from tamis.model import Event
+from tamis.slots.texts import Stored, letters_of
 
 HEAD_EVENTS = 2048
 MIN_MERGED = 4  # segments

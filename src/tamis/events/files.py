@@ -19,8 +19,8 @@ import pyarrow as pa
 from tamis.errors import SnapshotError
 from tamis.events.segment import Segment
 from tamis.events.table import EventTable
-from tamis.index.texts import Stored
 from tamis.kernels.event_scan import Cells
+from tamis.slots.texts import Stored
 
 FORMAT = 1
 

@@ -20,9 +20,9 @@ from tamis.events.table import (
     table_of_events,
     texts_in_order,
 )
-from tamis.index.columns import TEXT
 from tamis.kernels.event_scan import LEAF, Cells, Moment
 from tamis.model import Event
+from tamis.slots.columns import TEXT
 from tamis.values import Attributes
 
 _COLUMNS = 32

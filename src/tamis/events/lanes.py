@@ -1,6 +1,6 @@
 """Lanes: the values of an event as numbers, one span for each attribute and lane.
 
-The lanes are those of ``tamis.index.columns``, filled by what an event holds rather than by what
+The lanes are those of ``tamis.slots.columns``, filled by what an event holds rather than by what
 filters ask: a text that spells a number stands in the text lane and in the number lane. The
 present lane holds only what stands in no other, polygons.
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.columns import (
+from tamis.slots.columns import (
     BOOLEAN,
     LAT,
     LON,
@@ -28,7 +28,7 @@ from tamis.index.columns import (
     is_exact,
     micros_of,
 )
-from tamis.index.spelling import micros_spelt, number_spelt
+from tamis.slots.spelling import micros_spelt, number_spelt
 from tamis.values import Attributes, Point, Range, Value
 
 Name = tuple[str, int]  # an attribute and a lane

@@ -11,14 +11,14 @@ import numpy as np
 
 from tamis.events.lanes import Name
 from tamis.events.layout import Intervals
-from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME, Columns
 from tamis.index.ranges import ranges_of
 from tamis.index.revision import Check, check_of
-from tamis.index.slots import ANY, Slot, slots_of
 from tamis.kernels.event_scan import Wanted
 from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
 from tamis.language import Conjunction, Filter, normal_form
 from tamis.language.tree import Not, Predicate
+from tamis.slots.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME, Columns
+from tamis.slots.slots import ANY, Slot, slots_of
 
 _FIRST_PREFIX = 2**24  # the number of a column that stands for a prefix
 

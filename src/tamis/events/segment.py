@@ -14,11 +14,11 @@ from tamis.events.merging import Kept, merge
 from tamis.events.moments import NEVER, datetime_of
 from tamis.events.part import Part, Rows
 from tamis.events.table import HAS_PLACE, HAS_TIME, ROUGH, VALUE_LANES, EventTable
-from tamis.index.columns import LAT, LON
-from tamis.index.texts import Stored
 from tamis.kernels.event_scan import GROUP, LEAF, Cells, fill_codes, fill_zones
 from tamis.model import Event
 from tamis.model.event import LOCATION
+from tamis.slots.columns import LAT, LON
+from tamis.slots.texts import Stored
 from tamis.values import Attributes, Point, Value
 
 

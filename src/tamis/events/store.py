@@ -26,9 +26,9 @@ from tamis.events.moments import LONG_AGO, micros_now
 from tamis.events.question import Question
 from tamis.events.ranking import ORDERS, check_limit, ranked
 from tamis.events.table import EventTable
-from tamis.index.texts import Stored
 from tamis.kernels.event_scan import Moment
 from tamis.model import Event, Subscription, events_from_arrow
+from tamis.slots.texts import Stored
 
 MIN_TABLE = 512  # rows of an Arrow table that becomes a segment as it is
 

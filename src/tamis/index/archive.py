@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.index.outlines import Outline
-from tamis.index.texts import Arrays
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.language.tree import InRange, all_of
 from tamis.model import Subscription
+from tamis.slots.texts import Arrays
 from tamis.values import Range
 
 Numbers = npt.NDArray[np.int32]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.columns import Vector
 from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
 from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes, scan_some
 from tamis.kernels.tests import NO_TESTS, Tests
+from tamis.slots.columns import Vector
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]

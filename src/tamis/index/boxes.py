@@ -11,13 +11,13 @@ import numpy.typing as npt
 from tamis.errors import DuplicateSubscription, InvalidSubscription, quoted
 from tamis.index.archive import Archive, BoxBase
 from tamis.index.building import build_box_blocks
-from tamis.index.columns import NUMBER, Columns
 from tamis.index.compaction import Parts
 from tamis.index.rows import Rows
-from tamis.index.texts import Counted, Stored, Texts
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.sharing import RawBoxes, lead_boxes
 from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
+from tamis.slots.columns import NUMBER, Columns
+from tamis.slots.texts import Counted, Stored, Texts
 
 _EXACT = 2**53
 Floats = npt.NDArray[np.float64]

@@ -10,11 +10,11 @@ import numpy as np
 from tamis.index.archive import Archive
 from tamis.index.blocks import Block
 from tamis.index.building import build_blocks
-from tamis.index.columns import Columns
 from tamis.index.moving import Moving, MovingParts
 from tamis.index.rows import Rows
 from tamis.index.slot_table import SlotTable
-from tamis.index.texts import Stored, Texts
+from tamis.slots.columns import Columns
+from tamis.slots.texts import Stored, Texts
 
 
 class Parts(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
-from tamis.index.columns import Vector
 from tamis.kernels.dense_build import DensePart, build
 from tamis.kernels.dense_match import Work, handle_of, match_one, match_some, new_work
 from tamis.kernels.scan import Boxes
 from tamis.kernels.tests import NO_TESTS, Tests
+from tamis.slots.columns import Vector
 
 _OWN = ("edges", "codes", "slack", "rows", "pool", "coarse", "counts")
 

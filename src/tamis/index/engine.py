@@ -21,8 +21,8 @@ from tamis.index.ranges import Box
 from tamis.index.rows import Rows
 from tamis.index.search import Search
 from tamis.index.slot_table import SlotTable, concatenate
-from tamis.index.slots import Slot
 from tamis.index.state import Segment, State
+from tamis.slots.slots import Slot
 
 MERGE_RATIO = 4
 MAX_WAITING = 4  # sealed heads; a writer that is faster than the building builds itself

@@ -7,12 +7,12 @@ from array import array
 import numpy as np
 
 from tamis.index.blocks import Array, ScanBlock
-from tamis.index.head_tests import HeadTests
 from tamis.index.ranges import Box
 from tamis.index.slot_table import SlotTable, tests_of
-from tamis.index.slots import Slot
 from tamis.kernels.scan import Constraints
 from tamis.kernels.tests import Tests
+from tamis.slots.growing_tests import GrowingTests
+from tamis.slots.slots import Slot
 
 HEAD_SLOTS = 1024
 
@@ -30,7 +30,7 @@ class Head:
         self.slots: list[Slot] = []
         self.row_of_slot = np.zeros(capacity, np.int32)
         self._n_constraints = 0
-        self._tests = HeadTests(capacity)
+        self._tests = GrowingTests(capacity)
         self.constraints = Constraints(
             np.zeros(capacity + 1, np.int64),
             np.zeros(4 * capacity, np.int32),

@@ -15,7 +15,6 @@ from tamis.index import snapshot
 from tamis.index.archive import Archive
 from tamis.index.asking import Asking
 from tamis.index.boxes import parts_of_boxes
-from tamis.index.columns import Columns
 from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine
 from tamis.index.matches import MatchSet
@@ -23,11 +22,12 @@ from tamis.index.places import check_place, check_places
 from tamis.index.reader import Reader
 from tamis.index.saved import Saved
 from tamis.index.statistics import Observer, describe
-from tamis.index.texts import Texts
 from tamis.index.writer import Writer, place_columns
 from tamis.language import Explanation, explain
 from tamis.model import Schema, Subscription
 from tamis.model.subscription import subscriptions_from_arrow
+from tamis.slots.columns import Columns
+from tamis.slots.texts import Texts
 from tamis.values import HasAttributes
 
 N_RECENT_IDS = 4096  # that are kept as Python has them

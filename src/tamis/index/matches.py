@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.index.texts import Texts
+from tamis.slots.texts import Texts
 
 _TAKEN = 1 << 22  # ids a chunk: Arrow's texts hold 2 GB
 

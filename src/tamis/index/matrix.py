@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import InvalidValue
-from tamis.index.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TIME, Columns, micros_of
 from tamis.model import Schema
 from tamis.model.batches import table_of_frame
 from tamis.model.event_arrow import EventColumns, coordinates_of, is_point, objects_of
+from tamis.slots.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TIME, Columns, micros_of
 from tamis.values import check_value
 
 Matrix = npt.NDArray[np.float64]

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.columns import LAT, LON, Columns
 from tamis.index.ranges import Box
-from tamis.index.slots import Slot, Test, slot_of
 from tamis.kernels.moving import (
     CARD,
     FIRST,
@@ -29,6 +27,8 @@ from tamis.language import Conjunction
 from tamis.model import Subscription
 from tamis.model.event import LOCATION
 from tamis.model.subscription import SQUARE
+from tamis.slots.columns import LAT, LON, Columns
+from tamis.slots.slots import Slot, Test, slot_of
 
 Array = npt.NDArray[Any]
 Terms = list[tuple[int, float, float]]  # column, low, high

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.columns import Encoded, Vector
 from tamis.index.movers import Area, MoverTable, NewMover, area_of, grown
 from tamis.index.revision import Ask, Place
 from tamis.kernels.moving import (
@@ -39,6 +38,7 @@ from tamis.kernels.moving import (
 )
 from tamis.kernels.moving_match import list_in_hull, match_matrix_movers, match_movers
 from tamis.kernels.moving_merge import adopt, merge, new_base, new_delta
+from tamis.slots.columns import Encoded, Vector
 
 Array = npt.NDArray[Any]
 RowNumbers = npt.NDArray[np.int32]

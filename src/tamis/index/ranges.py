@@ -11,9 +11,9 @@ from array import array
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from tamis.index.columns import NUMBER, Columns
 from tamis.language import Filter
 from tamis.language.tree import And, InRange
+from tamis.slots.columns import NUMBER, Columns
 
 MAX_LAYOUTS = 4096  # combinations of attributes whose columns are remembered
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from tamis.index.asking import Asker, Asking
 from tamis.index.batch import match_matrix
-from tamis.index.columns import Encoded
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
 from tamis.index.revision import Ask
@@ -19,6 +18,7 @@ from tamis.index.saved import Saved
 from tamis.index.state import State
 from tamis.index.statistics import Observer
 from tamis.model import Schema, attributes_of_batch
+from tamis.slots.columns import Encoded
 from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one

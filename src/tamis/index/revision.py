@@ -11,9 +11,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from tamis.index.columns import micros_of
-from tamis.index.polygons import Inside
-from tamis.index.spelling import micros_spelt, number_spelt
 from tamis.language import Filter
 from tamis.language.tree import (
     And,
@@ -31,6 +28,9 @@ from tamis.language.tree import (
     Present,
     Within,
 )
+from tamis.slots.columns import micros_of
+from tamis.slots.polygons import Inside
+from tamis.slots.spelling import micros_spelt, number_spelt
 from tamis.values import Attributes, Point, Range, Value, distance_m
 
 Check = Callable[[Attributes], bool]

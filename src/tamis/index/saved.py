@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tamis.index.archive import Archive
-from tamis.index.columns import NUMBER, Columns
 from tamis.index.engine import Engine
 from tamis.index.outlines import Outline
 from tamis.index.revision import Place
-from tamis.index.texts import Texts
 from tamis.language import Filter
 from tamis.model import Subscription
 from tamis.model.subscription import CIRCLE, SQUARE, area_around
+from tamis.slots.columns import NUMBER, Columns
+from tamis.slots.texts import Texts
 from tamis.values import Point
 
 

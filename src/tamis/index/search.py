@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.columns import Encoded, Vector
 from tamis.index.express import Expresses
 from tamis.index.revision import Ask
 from tamis.index.state import State
@@ -21,8 +20,10 @@ from tamis.kernels.emit import (
     emit_plain,
     order_by_priority,
     settle,
+    settle_choice,
     settle_leaders,
 )
+from tamis.slots.columns import Encoded, Vector
 
 RowNumbers = npt.NDArray[np.int32]
 
@@ -59,7 +60,7 @@ class Search:
         if event.hull_high is not None:
             asked = self._leaders_in_hull(state, event.vector, event.hull_high, scratch.slots)
         else:
-            self._gather_choices(state, event.choices, scratch)
+            self._gather_choices(state, event, scratch)
             asked = self._settle(state, found)
         n_rows = _ask_all(asked, ask, state, found)
         if state.moving is not None:
@@ -82,7 +83,7 @@ class Search:
                 is_settled = False
             found.counts[0] = n_rows
             settle(
-                slots, n_slots, block.row_of_slot, block.tests, vector, True,
+                slots, n_slots, block.row_of_slot, block.tests, vector,
                 state.rows, state.version, found,
             )  # fmt: skip
             n_rows = int(found.counts[0])
@@ -122,13 +123,14 @@ class Search:
         accepted = found.leaders[:n_leaders]
         return asked[~np.isin(asked, accepted)] if n_leaders else asked
 
-    def _gather_choices(self, state: State, choices: Sequence[Vector], scratch: _Scratch) -> None:
+    def _gather_choices(self, state: State, event: Encoded, scratch: _Scratch) -> None:
         """Gather what any choice finds, each row and leader once."""
         found = scratch.found
+        choices = np.array(event.choices)
         gathered: list[list[RowNumbers]] = [[], [], []]
-        for vector in choices:
+        for vector in event.choices:
             found.counts[:] = 0
-            self._gather(state, vector, scratch)
+            self._gather(state, vector, choices, event.decides, scratch)
             for i, many in enumerate(gathered):
                 many.append(found[i][: found.counts[i]].copy())
         for i, many in enumerate(gathered):
@@ -136,14 +138,16 @@ class Search:
             found[i][: len(unique)] = unique
             found.counts[i] = len(unique)
 
-    def _gather(self, state: State, vector: Vector, scratch: _Scratch) -> None:
-        """Gather what a choice finds, which decides about no test: there are other choices."""
+    def _gather(
+        self, state: State, vector: Vector, choices: Vector, decides: bool, scratch: _Scratch
+    ) -> None:
+        """Gather what a choice finds; its tests are put to all choices."""
         slots, found, rows, version = scratch.slots, scratch.found, state.rows, state.version
         for block in state.parts:
             n_slots = block.candidates(vector, slots)
             if n_slots:
-                settle(
-                    slots, n_slots, block.row_of_slot, block.tests, vector, False,
+                settle_choice(
+                    slots, n_slots, block.row_of_slot, block.tests, choices, decides,
                     rows, version, found,
                 )  # fmt: skip
 

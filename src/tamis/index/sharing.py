@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Hashable, Sequence
 
 from tamis.index.ranges import Box
-from tamis.index.slots import Slot
 from tamis.language import Filter
+from tamis.slots.slots import Slot
 
 
 def sharing_key(slots: Sequence[Slot], condition: Filter) -> Hashable:

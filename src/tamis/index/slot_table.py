@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.slots import Slot
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import FIRST_WITH_LIST, NEGATED, NO_TESTS, Tests
+from tamis.slots.slots import Slot
 
 Bools = npt.NDArray[np.bool_]
 

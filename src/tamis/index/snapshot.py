@@ -19,17 +19,17 @@ from tamis.errors import SnapshotError
 from tamis.index.archive import Archive, Base, BoxBase, OutlineBase, TextBase
 from tamis.index.blocks import Block
 from tamis.index.building import block_of
-from tamis.index.columns import Columns
 from tamis.index.compaction import Parts
 from tamis.index.moving import MovingParts
 from tamis.index.rows import Chains, Rows
-from tamis.index.texts import Counted, Stored, Texts
 from tamis.kernels.emit import RowTable
 from tamis.kernels.moving import Base as Places
 from tamis.kernels.moving import Entries, Movers
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import Tests
 from tamis.model import Schema
+from tamis.slots.columns import Columns
+from tamis.slots.texts import Counted, Stored, Texts
 
 FORMAT = 5
 

@@ -7,13 +7,13 @@ import threading
 import numpy as np
 
 from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
-from tamis.index.columns import Vector
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_batch import Tile, match_some, new_tile
 from tamis.kernels.sparse_build import SparsePart, build
 from tamis.kernels.sparse_match import match_one
 from tamis.kernels.sparse_scratch import handle_of, new_scratch
 from tamis.kernels.tests import NO_TESTS, Tests
+from tamis.slots.columns import Vector
 
 
 class SparseBlock(Block):

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from tamis.index.archive import Archive
 from tamis.index.blocks import Array, Block
-from tamis.index.columns import Columns, Encoded, Vector
 from tamis.index.engine import Engine
 from tamis.index.revision import Place
 from tamis.index.state import State
-from tamis.index.texts import Texts
 from tamis.kernels.scan import Boxes
+from tamis.slots.columns import Columns, Encoded, Vector
+from tamis.slots.texts import Texts
 
 N_SHOWN = 10
 N_SAMPLED = 256

@@ -9,16 +9,16 @@ import numpy.typing as npt
 
 from tamis.errors import DuplicateSubscription, InvalidSubscription, UnknownSubscription, quoted
 from tamis.index.asking import Asking
-from tamis.index.columns import LAT, LON, Columns
 from tamis.index.movers import is_mover, mover_of, slots_of_box, slots_of_mover
 from tamis.index.outlines import outline_of
 from tamis.index.ranges import Box, Layouts, Ranges, ranges_of
 from tamis.index.saved import Saved
 from tamis.index.sharing import sharing_key
-from tamis.index.slots import Slot, slots_of
 from tamis.language import Conjunction, normal_form
 from tamis.model import Schema, Subscription
 from tamis.model.event import LOCATION
+from tamis.slots.columns import LAT, LON, Columns
+from tamis.slots.slots import Slot, slots_of
 
 Prepared = tuple[Conjunction, ...] | Ranges  # a filter on its way to slots
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
-from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge
+from tamis.kernels.tests import ACCEPTED, UNDECIDED, judge, judge_any
 
 N_PRIORITIES = 10
 
@@ -59,46 +59,76 @@ def emit_chain(table, leader, version, found):
     found.counts[0] = n_rows
 
 
-@kernel
-def settle_flagged(slot, row, tests, vector, decides, table, version, found):
-    """Add to ``found`` what a slot that holds tells of its row, which is not plain.
+@inlined
+def _is_over(table, row, version):
+    """Whether a row is dead and nobody follows it."""
+    return table.death[row] and table.death[row] <= version and table.follower[row] == 0
 
-    ``decides``: whether the tests decide for this event; otherwise a slot with tests is asked.
-    """
-    if table.death[row] and table.death[row] <= version and table.follower[row] == 0:
-        return  # before its tests, which may be long
-    verdict = ACCEPTED
-    if tests.start.size and tests.start[slot + 1] > tests.start[slot]:
-        verdict = judge(tests, vector, slot) if decides else UNDECIDED
-    if verdict == REJECTED:
-        return
+
+@inlined
+def _has_tests(tests, slot):
+    return tests.start.size and tests.start[slot + 1] > tests.start[slot]
+
+
+@kernel
+def _tell(row, verdict, table, version, found):
+    """Add to ``found`` what the verdict on a slot tells of its row, which is not plain."""
     if verdict == UNDECIDED:
         found.asked[found.counts[2]] = row
         found.counts[2] += 1
-    elif _bit(table.has_many_slots, row):
-        found.leaders[found.counts[1]] = row
-        found.counts[1] += 1
-    else:
-        emit_chain(table, row, version, found)
+    elif verdict == ACCEPTED:
+        if _bit(table.has_many_slots, row):
+            found.leaders[found.counts[1]] = row
+            found.counts[1] += 1
+        else:
+            emit_chain(table, row, version, found)
 
 
 @kernel
-def settle(slots, n_slots, row_of_slot, tests, vector, decides, table, version, found):
+def settle_flagged(slot, row, tests, vector, table, version, found):
+    """Add to ``found`` what a slot that holds tells of its row, which is not plain."""
+    if _is_over(table, row, version):
+        return  # before its tests, which may be long
+    verdict = judge(tests, vector, slot) if _has_tests(tests, slot) else ACCEPTED
+    _tell(row, verdict, table, version, found)
+
+
+@kernel
+def settle(slots, n_slots, row_of_slot, tests, vector, table, version, found):
     """Turn the slots found in one block into rows.
 
     ``slots``: i4[>= n_slots], slots whose constraints hold. ``row_of_slot``: i4[P], or empty
-    where slot p belongs to row p. ``decides`` as in ``settle_flagged``. Adds to ``found``: rows
-    of plain leaders at once, leaders with many slots and leaders to be asked for later.
-    O(n_slots + tests).
+    where slot p belongs to row p. Adds to ``found``: rows of plain leaders at once, leaders with
+    many slots and leaders to be asked for later. O(n_slots + tests).
     """
     for i in range(n_slots):
         slot = slots[i]
         row = row_of_slot[slot] if row_of_slot.size else slot
         if _bit(table.flagged, row):
-            settle_flagged(slot, row, tests, vector, decides, table, version, found)
+            settle_flagged(slot, row, tests, vector, table, version, found)
         else:
             found.rows[found.counts[0]] = row
             found.counts[0] += 1
+
+
+@kernel
+def settle_choice(slots, n_slots, row_of_slot, tests, choices, decides, table, version, found):
+    """``settle`` for what one choice of an event's values found; there are ``choices`` in all.
+
+    ``choices``: f8[C, M], as ``judge_any`` takes them. ``decides``: whether they tell what tests
+    ask; otherwise a slot with tests is asked. O(n_slots + tests x C).
+    """
+    for i in range(n_slots):
+        slot = slots[i]
+        row = row_of_slot[slot] if row_of_slot.size else slot
+        if not _bit(table.flagged, row):
+            found.rows[found.counts[0]] = row
+            found.counts[0] += 1
+        elif not _is_over(table, row, version):
+            verdict = ACCEPTED
+            if _has_tests(tests, slot):
+                verdict = judge_any(tests, choices, slot) if decides else UNDECIDED
+            _tell(row, verdict, table, version, found)
 
 
 @kernel
@@ -167,7 +197,7 @@ def settle_many(slots, starts, first, block, matrix, table, version, found, ends
             slot = slots[i]
             row = row_of_slot[slot] if row_of_slot.size else slot
             found.counts[0], found.counts[2] = n_rows, 0
-            settle_flagged(slot, row, tests, vector, True, table, version, found)
+            settle_flagged(slot, row, tests, vector, table, version, found)
             n_rows = found.counts[0]
             if found.counts[2]:
                 is_open[event] = 1

@@ -163,6 +163,42 @@ def judge(tests, vector, slot):
     return verdict
 
 
+@kernel
+def _verdict_of_any(tests, t, operation, choices):
+    """What one test says of an event with several values: ACCEPTED if it does of one choice."""
+    said = REJECTED
+    for c in range(choices.shape[0]):
+        one = _verdict(tests, t, operation, choices[c])
+        if one == ACCEPTED:
+            return ACCEPTED
+        if one == UNDECIDED:
+            said = UNDECIDED
+    return said
+
+
+@kernel
+def judge_any(tests, choices, slot):
+    """``judge`` for an event of which attributes may have several values. O(tests x choices).
+
+    ``choices``: f8[C, M], every way to choose one value of each attribute. A test holds if some
+    value meets it, that is in some choice; a negated one, if it does in none. Requires that what
+    a slot asks of one value is one test: not so where the longitude and the latitude of a point
+    are tested apart and an attribute has several points.
+    """
+    verdict = ACCEPTED
+    for t in range(tests.start[slot], tests.start[slot + 1]):
+        operation = tests.operation[t]
+        if operation == ASK:
+            verdict = UNDECIDED
+            continue
+        said = _verdict_of_any(tests, t, operation & 15, choices)
+        if said == UNDECIDED:
+            verdict = UNDECIDED
+        elif (said == ACCEPTED) == (operation >= NEGATED):
+            return REJECTED
+    return verdict
+
+
 NO_TESTS = Tests(
     np.zeros(0, np.int32),
     np.zeros(0, np.uint8),

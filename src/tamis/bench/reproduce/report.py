@@ -196,8 +196,8 @@ What differs by less than a tenth may be chance: whether it differs we cannot te
 if all its parts hold, and does not if one of them does not. The text of every claim that does not
 hold is followed by the reason, as far as it was found. The scale is the share of the paper's
 number of subscriptions and events; of a sweep the points that the table under a figure shows were
-run, at scale 1 mostly its ends, and "over the points" is over these. What is not of the same tier
-a figure's note says: the filter tree revises its candidates in Python.
+run, at scale 1 mostly its ends, and "over the points" is over these. One algorithm is not of the
+same tier: R*-Tree is libspatialindex, in C++, as its paper used it.
 """
 _METHOD = """\
 - Before anything is timed, the result of every algorithm is compared with a scan, which is itself

@@ -65,12 +65,12 @@ def _build(line: Line, subscriptions: Any) -> Engine:
 
 def _bytes_of(engine: Engine) -> int:
     if isinstance(engine, Filters):
-        return engine.tree.memory_bytes()
+        return engine.memory_bytes()
     return int(engine.stats()["memory"]["total"])
 
 
 def _time_descents(engine: Engine, case: MixedCase) -> dict[str, float]:
-    """Of a filter tree the descent alone, without what is revised behind it filter by filter."""
+    """Of a filter tree the descent alone, without the revision behind it."""
     if not isinstance(engine, Filters):
         return {}
     rows = [engine.row_of(event) for event in case.events]

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.spelling import micros_spelt, number_spelt
-from tamis.index.texts import Texts
+from tamis.slots.spelling import micros_spelt, number_spelt
+from tamis.slots.texts import Texts
 from tamis.values import Attributes, Point, Range, Value
 
 Vector = npt.NDArray[np.float64]
@@ -86,11 +86,17 @@ class Encoded:
     vector: Vector
     choices: tuple[Vector, ...] = ()
     hull_high: Vector | None = None
+    has_points: bool = False  # several of one attribute, whose lanes are tested apart
 
     @property
     def is_plain(self) -> bool:
         """Whether the vector says all there is."""
         return not self.choices and self.hull_high is None
+
+    @property
+    def decides(self) -> bool:
+        """Whether the numbers say all that tests ask (``kernels.tests.judge_any``)."""
+        return self.hull_high is None and not self.has_points
 
 
 class Columns:
@@ -331,7 +337,8 @@ def _encode_several(
     choices = [vector]
     for lanes, values in several:
         choices = [_chosen(choice, lanes, value) for choice in choices for value in values]
-    return Encoded(vector, tuple(choices))
+    has_points = any(lanes.columns[LON] >= 0 for lanes, _ in several)
+    return Encoded(vector, tuple(choices), has_points=has_points)
 
 
 def _chosen(vector: Vector, lanes: _Lanes, value: Value) -> Vector:

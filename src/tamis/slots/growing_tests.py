@@ -1,15 +1,15 @@
-"""The tests of a head's slots: arrays that are appended to while readers look at them."""
+"""The tests of slots as arrays that are appended to while readers look at them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.blocks import Array
-from tamis.index.slots import Slot
+from tamis.kernels.compiled import Array
 from tamis.kernels.tests import FIRST_WITH_LIST, NEGATED, Tests
+from tamis.slots.slots import Slot
 
 
-class HeadTests:
+class GrowingTests:
     """Tests slot by slot; a reader keeps the ``tests`` it started with.
 
     Appending writes only behind what any reader looks at, or to longer copies.
@@ -26,6 +26,9 @@ class HeadTests:
             np.zeros(16, np.int64),
             np.zeros(64, np.float64),
         )
+
+    def __len__(self) -> int:
+        return self._n_slots
 
     def append(self, slot: Slot) -> None:
         """Add the tests of the next slot."""

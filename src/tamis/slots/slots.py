@@ -20,19 +20,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tamis.index.columns import (
-    BOOLEAN,
-    LAT,
-    LON,
-    NUMBER,
-    PRESENT,
-    TEXT,
-    TIME,
-    Columns,
-    is_exact,
-    micros_of,
-)
-from tamis.index.polygons import chains_of
 from tamis.kernels.tests import (
     ASK,
     DIFFERS,
@@ -56,6 +43,19 @@ from tamis.language.tree import (
     Present,
     Within,
 )
+from tamis.slots.columns import (
+    BOOLEAN,
+    LAT,
+    LON,
+    NUMBER,
+    PRESENT,
+    TEXT,
+    TIME,
+    Columns,
+    is_exact,
+    micros_of,
+)
+from tamis.slots.polygons import chains_of
 from tamis.values import Kind, Point, Range, Value
 from tamis.values.shapes import EARTH_RADIUS_M
 
