@@ -6,15 +6,18 @@ What SQLAlchemy does around a statement takes longer than a small statement does
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
 _NAME = re.compile(r":([a-z_]+)")
+_ROWS_AT_ONCE = 500  # in a statement of SQLite, which has at most 32,766 values
 
-Values = Mapping[str, Any]
+Values = Mapping[str, Any] | Sequence[Any]
 Rows = list[tuple[Any, ...]]
 
 
@@ -33,6 +36,26 @@ def statement(text: str, *, postgresql: str | None = None) -> Statement:
     'SELECT last FROM counters WHERE name = %(name)s'
     """
     return Statement(text, _NAME.sub(r"%(\1)s", text if postgresql is None else postgresql))
+
+
+def insert_rows(
+    direct: Direct, into: str, rows: Sequence[Sequence[Any]], on_conflict: str = ""
+) -> None:
+    """Insert rows in SQLite, hundreds in a statement; ``into`` is a table with its columns.
+
+    Between the rows of its own ``executemany`` the driver lets other threads run, and may wait
+    for each of them; an import would take many times as long beside a thread that is busy.
+    """
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        text = _insert(into, len(some[0]), len(some), on_conflict)
+        direct.later(text, list(chain.from_iterable(some)))
+
+
+@lru_cache(maxsize=64)
+def _insert(into: str, n_columns: int, n_rows: int, on_conflict: str) -> Statement:
+    row = f"({', '.join(['?'] * n_columns)})"
+    return Statement(f"INSERT INTO {into} VALUES {', '.join([row] * n_rows)} {on_conflict}", "")
 
 
 class Direct(Protocol):
@@ -108,6 +131,18 @@ class PostgresqlDirect:
             self._waiting.append((statement.postgresql, values))
         else:
             self._driver.execute(statement.postgresql, values)
+
+    def execute(self, statement: Statement) -> None:
+        """Execute a statement now; not the first of a transaction."""
+        self._driver.execute(statement.postgresql)
+
+    def copy(self, table: str, columns: Sequence[str], text: bytes) -> None:
+        """Put rows into a table; not the first thing of a transaction."""
+        with (
+            self._driver.cursor() as cursor,
+            cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy,
+        ):
+            copy.write(text)
 
     def begin(self) -> None:
         """Begin with the first statement."""
