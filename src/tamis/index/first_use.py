@@ -34,26 +34,25 @@ _EVENTS: tuple[dict[str, Any], ...] = (
 def use_kernels() -> Iterator[None]:
     """Call every kernel that an index uses for what a service does with it, step by step.
 
-    All steps take about a second where the kernels are on the disk, and a minute where they are
+    All steps take a few seconds where the kernels are on the disk, and a minute where they are
     not; the caller may stop between them.
     """
     if not IS_COMPILED:
         return
-    yield from _use([*_dense(MIN_DENSE), *_sparse(2 * FEW_SLOTS), *_movers(2 * MIN_DELTA)])
+    yield from _use([*_dense(MIN_DENSE), *_sparse(FEW_SLOTS), *_movers(MIN_DELTA + MIN_DELTA // 8)])
     yield from _use([*_dense(2 * FEW_SLOTS)])  # of one priority, and nothing has to be tested
 
 
 def _use(subscriptions: list[Subscription]) -> Iterator[None]:
     index = Index()
     index.add_many(subscriptions)
-    yield from _match(index)
     for one in _dense(HEAD_SLOTS, width=2):  # one by one, until the head is sealed
         index.add(one)
-    index._engine.wait_for_merging()
     yield from _match(index)
-    for one in subscriptions[: 2 * MANY_BURIED]:
+    some = [*subscriptions[: 2 * MANY_BURIED], *subscriptions[2 * MANY_BURIED :][-8:]]
+    for one in some:
         index.update(one)
-    for one in subscriptions[: 2 * MANY_BURIED]:
+    for one in some:
         index.remove(one.id)
     index._engine.wait_for_merging()
     yield from _match(index)
@@ -67,7 +66,7 @@ def _match(index: Index) -> Iterator[None]:
         for event in events:
             index.match(event)
             yield
-        for batch in (events[:1] * MIN_BATCH, events * MIN_BATCH, events[:2]):
+        for batch in (events[:1] * MIN_BATCH, events + events[:2], events[:2]):
             index.match_batch(batch)
             yield
     index.match(_PLAIN)
@@ -108,8 +107,8 @@ def _movers(n_subscriptions: int) -> Iterator[Subscription]:
     """Subscriptions with a place, near and far; enough of them are merged."""
     for n in range(n_subscriptions):
         some = _filters(n % 7)
-        filter = some[n % len(some)] if n % 5 == 0 else col("a").between(n / MIN_DELTA - 1, 1)
-        radius_m = (500, 5_000, 100_000)[n % 3]
+        filter = some[n % len(some)] if n % 50 == 0 else col("a").between(n / MIN_DELTA - 1, 1)
+        radius_m = 100_000 if n % 20 == 0 else (500, 5_000)[n % 2]
         area = "square" if n % 2 else "circle"
         place = (0.2 + n * 1e-6, 0.2)
         yield Subscription(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -38,6 +39,7 @@ class LiveIndex:
         self._sequence = -1
         self._lock = threading.Lock()  # of those who change the index
         self._n_imports = 0
+        self._n_added = 0  # since they were set aside
         self._ready = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="live-index", daemon=True)
@@ -137,6 +139,8 @@ class LiveIndex:
                 held.close()  # type: ignore[attr-defined]
                 return
             _add_all(index, chunk)
+            _set_aside()
+        _set_aside()
         self._index, self._sequence = index, sequence
         self._ready.set()
 
@@ -164,6 +168,10 @@ class LiveIndex:
                 if one.id not in known:
                     self._apply(one)
             self._sequence = found[-1].sequence
+            self._n_added += len(found)
+            if self._n_added >= _CHANGES_AT_ONCE:
+                self._n_added = 0
+                _set_aside()
             return self._sequence - before >= _CHANGES_AT_ONCE
 
     def _apply(self, change: LoggedChange) -> None:
@@ -176,6 +184,17 @@ class LiveIndex:
                 _warn(change.id, error)
         if change.id in self._index:
             self._index.remove(change.id)
+
+
+def _set_aside() -> None:
+    """Spare what there is from being looked through for garbage again and again.
+
+    Nearly all of it stays as long as the service. A full collection of it takes a tenth of a second
+    to begin with and seconds with a million subscriptions, and nobody is answered meanwhile; of
+    what came since the last time it takes milliseconds.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _subscriptions_of(changes: Iterable[LoggedChange]) -> Iterator[Subscription]:
