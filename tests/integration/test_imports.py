@@ -46,7 +46,6 @@ def logged(database: Database) -> list[str]:
 
 
 def test_new_ones_and_those_that_are_replaced(database: Database) -> None:
-    """More than go into one statement, and not a whole number of statements."""
     ids = [f"s{number:04}" for number in range(1_234)]
     assert kinds(save(database, [line(id) for id in ids])) == ["created"] * 1_234
     some = ids[::7]

@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
 _NAME = re.compile(r":([a-z_]+)")
-_ROWS_AT_ONCE = 500  # in a statement of SQLite, which has at most 32,766 values
 
 Values = Mapping[str, Any] | Sequence[Any]
 Rows = list[tuple[Any, ...]]
@@ -36,26 +33,6 @@ def statement(text: str, *, postgresql: str | None = None) -> Statement:
     'SELECT last FROM counters WHERE name = %(name)s'
     """
     return Statement(text, _NAME.sub(r"%(\1)s", text if postgresql is None else postgresql))
-
-
-def insert_rows(
-    direct: Direct, into: str, rows: Sequence[Sequence[Any]], on_conflict: str = ""
-) -> None:
-    """Insert rows in SQLite, hundreds in a statement; ``into`` is a table with its columns.
-
-    Between the rows of its own ``executemany`` the driver lets other threads run, and may wait
-    for each of them; an import would take many times as long beside a thread that is busy.
-    """
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[start : start + _ROWS_AT_ONCE]
-        text = _insert(into, len(some[0]), len(some), on_conflict)
-        direct.later(text, list(chain.from_iterable(some)))
-
-
-@lru_cache(maxsize=64)
-def _insert(into: str, n_columns: int, n_rows: int, on_conflict: str) -> Statement:
-    row = f"({', '.join(['?'] * n_columns)})"
-    return Statement(f"INSERT INTO {into} VALUES {', '.join([row] * n_rows)} {on_conflict}", "")
 
 
 class Direct(Protocol):
@@ -88,6 +65,10 @@ class SqliteDirect:
         """Execute a statement."""
         self._driver.execute(statement.sqlite, values)
 
+    def insert(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row."""
+        self._driver.executemany(text, rows)
+
     def begin(self) -> None:
         """Begin; nobody else writes until the end."""
         self._driver.execute("BEGIN IMMEDIATE")
@@ -96,6 +77,16 @@ class SqliteDirect:
         """End, for good."""
         self.is_committing = True
         self._driver.execute("COMMIT")
+
+
+def insert_rows(
+    direct: Direct, into: str, rows: Sequence[Sequence[Any]], on_conflict: str = ""
+) -> None:
+    """Insert rows in SQLite, of which there may be none; ``into`` is a table with its columns."""
+    assert isinstance(direct, SqliteDirect)
+    if rows:
+        marks = ", ".join(["?"] * len(rows[0]))
+        direct.insert(f"INSERT INTO {into} VALUES ({marks}) {on_conflict}", rows)
 
 
 class PostgresqlDirect:
