@@ -41,7 +41,7 @@ class Service:
 
     def wait_until_ready(self) -> None:
         """Wait until all subscriptions are loaded."""
-        until = time.monotonic() + 120
+        until = time.monotonic() + 280
         while httpx.get(self.url + "/readyz").status_code != 200:
             assert time.monotonic() < until
             time.sleep(0.05)

@@ -15,7 +15,7 @@ from tamis.bench.service.processes import BenchFailed
 from tamis.bench.service.report import write_report
 from tamis.cli.app import app
 
-CELLS = {"requests", "import", "deliveries"}
+CELLS = {"requests", "import", "upload", "deliveries"}
 
 
 def test_every_cell_runs(tmp_path: Path) -> None:
@@ -25,6 +25,8 @@ def test_every_cell_runs(tmp_path: Path) -> None:
     found = json.loads(done.stdout)["cells"]
     assert found.keys() == CELLS
     assert found["import"]["n_subscriptions"] == 1_000
+    assert found["upload"]["n_subscriptions"] == 1_000
+    assert found["upload"]["indexed_s"] >= found["upload"]["seconds"]
     assert found["deliveries"]["twice"] == 0
     assert found["requests"]["n_requests"] == 300
     assert found["requests"]["p50_ms"] <= found["requests"]["p99_ms"]

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from tamis.errors import InvalidDelivery, TamisError
 from tamis.language import normal_form, parse_filter, to_json
-from tamis.storage.drafts import Rules, plain_row, read_draft
-from tamis.storage.imports import LineReader, _copy_line
+from tamis.storage.bulk import copy_text
+from tamis.storage.drafts import Rules, plain_row, plain_row_of, read_draft
+from tamis.storage.imports import LineReader
 from tamis.storage.plain_filters import is_plain
 from tamis.storage.subscriptions import row_of
+from tamis.values import load_json
 from tests.property.strategies import filters
 
 NOW = "2026-01-01T09:00:00.000000Z"
@@ -100,12 +102,19 @@ def is_unicode(held: Any) -> bool:
     return True
 
 
+LITERALS = st.one_of(PREDICATES, RIGHT, RIGHT, st.builds(lambda one: {"not": one}, RIGHT))
+CONJUNCTIONS = st.one_of(
+    LITERALS, st.builds(lambda parts: {"and": parts}, st.lists(LITERALS, max_size=4))
+)
+DISJUNCTIONS = st.builds(lambda parts: {"or": parts}, st.lists(CONJUNCTIONS, max_size=4))
+ODD = st.builds(lambda one, word: {word: one, **one}, RIGHT, st.sampled_from(["and", "or", "not"]))
+
+
 @settings(max_examples=1_000)
-@given(st.one_of(PREDICATES, RIGHT, st.lists(PREDICATES | RIGHT, max_size=4)))
-def test_what_is_plain_can_be_read(filter: Any) -> None:
-    given = {"and": filter} if isinstance(filter, list) else filter
-    if is_plain(given) and is_unicode(given):
-        assert len(normal_form(parse_filter(given), cap=1)) <= 1
+@given(st.one_of(CONJUNCTIONS, DISJUNCTIONS, ODD), st.integers(1, 4))
+def test_what_is_plain_can_be_read(filter: Any, most: int) -> None:
+    if is_plain(filter, most) and is_unicode(filter):
+        assert len(normal_form(parse_filter(filter), cap=most)) <= most
 
 
 @given(st.lists(RIGHT, min_size=2, max_size=5))
@@ -114,6 +123,11 @@ def test_what_is_right_and_usual_is_plain(parts: list[Any]) -> None:
     assert all(map(is_plain, parts))
     assert not is_plain({"and": parts[:1]})
     assert not is_plain({"and": parts, "or": parts})
+    assert is_plain({"and": [{"not": one} for one in parts]})
+    assert not is_plain({"not": parts[0], "and": parts})
+    either = {"or": [{"and": parts}, *parts]}
+    assert is_plain(either, len(parts) + 1)
+    assert not is_plain(either, len(parts))
 
 
 def test_plain_drafts_take_it() -> None:
@@ -121,7 +135,7 @@ def test_plain_drafts_take_it() -> None:
     row = plain_row(draft, RULES, NOW)
     assert row == long_way(draft)
     assert row is not None
-    assert _copy_line(row).split("\t")[:3] == [
+    assert copy_text([row]).decode().split("\t")[:3] == [
         r"a\\b", "zoe", r'{"attribute":"x","op":"=","value":"q\\"\\\\"}',
     ]  # fmt: skip
 
@@ -143,12 +157,90 @@ def test_plain_drafts_take_it() -> None:
     ],
 )
 def test_what_no_database_could_hold_is_refused(line: bytes) -> None:
-    ((_, row),) = LineReader(Rules("zoe", may_choose_owner=True)).read(1, [line])
-    assert isinstance(row, TamisError)
+    read = LineReader(Rules("zoe", may_choose_owner=True)).read(1, [line])
+    ((_, error),) = read.lines
+    assert isinstance(error, TamisError)
+    assert not read.owner_of
+    assert not read.rows
 
 
 def test_rows_are_texts_that_can_be_written() -> None:
     line = json.dumps({"id": "ü", "filter": "brand = 'Škoda\\u0000'"}).encode()
-    ((_, row),) = LineReader(RULES).read(1, [line, b"  "])
+    batch = LineReader(RULES).read(1, [line, b"  "])
+    assert batch.lines == [(1, "ü")]
+    assert batch.owner_of == {"ü": "zoe"}
+    copied = LineReader(RULES, spells_copies=True).read(1, [line]).rows
+    assert isinstance(copied, bytes)
+    assert b"\0" not in copied
+    assert copied.count(b"\t") == len(batch.rows[0]) - 1
+    assert copied.decode().startswith("ü\tzoe\t")
+
+
+def test_of_an_id_that_is_there_twice_the_last_line_counts() -> None:
+    lines = [b'{"id": "a", "filter": "x = %d"}' % number for number in (1, 2)]
+    batch = LineReader(RULES).read(7, lines)
+    assert batch.lines == [(7, "a"), (8, "a")]
+    (row,) = batch.rows
     assert isinstance(row, tuple)
-    assert "\0" not in _copy_line(row)
+    assert row[3] == '"x = 2"'
+
+
+KEYS = st.sampled_from(["id", "filter", "owner", "delivery", "priority", "a"])
+FRAGMENTS = st.sampled_from(
+    [
+        '"a:b"', '"https://a.example"', '"\\u003a"', '"ü"', '"\\ud800"', "1", "-0", "1e999", "1e16",
+        "0.1", "NaN", "null", "true", '{"a":1,"a":2}', '{"a": 1, "b:": ":"}', "[]", "{}", "1e-9",
+        '{"webhook": "https://h.example/x"}', '{"attribute":"x","op":"=","value":1}', '"max"',
+        '{"attribute":"x","op":"=","value":1e16}', '{"attribute":"x","op":"=","value":"a:b"}',
+        '{"attribute":"x","op":"=","value":1,"value":2}', '"1e5 null"',
+        '{"attribute":"x","op":"=","value":"1e-5"}', '{"attribute":"x","op":"=","value":0.00001}',
+        '{"attribute":"x","op":"=","value":0.0001}', '{"attribute":"x","op":"=","value":1e15}',
+        '{"attribute":"x","op":"<","value":1.5e-7}', '{"attribute":"x","op":"<","value":1e999}',
+        '{"attribute":"x","op":"within","polygon":{"type":"Polygon","coordinates":'
+        "[[[0,0],[1,0],[1e0,1],[0,0]]]}}",
+        '{"attribute":"x","op":"within","polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0]]]}}',
+        '{"attribute":"x","op":"within","polygon":{"type":"Polygon","coordinates":[[[0,0],[1,0],'
+        '[1,1]]],"bbox":[1e999]}}',
+    ]
+)  # fmt: skip
+
+
+def outcome(read: Any) -> Any:
+    try:
+        return read()
+    except (TamisError, ValueError) as error:
+        return type(error), str(error)
+
+
+@settings(max_examples=1_000)
+@given(
+    st.lists(st.tuples(KEYS, FRAGMENTS), min_size=1, max_size=5),
+    st.sampled_from([":", " : "]), st.sampled_from([b"", b"", b"", b"x", b"\xff", b"\x00"]),
+    st.booleans(),
+)  # fmt: skip
+def test_a_line_that_is_read_quickly_is_read_as_ever(
+    pairs: list[tuple[str, str]], colon: str, end: bytes, is_whole: bool
+) -> None:
+    """Also with keys that are given twice, odd numbers and escapes."""
+    if is_whole:
+        pairs = [("id", '"s:1"'), ("filter", '{"attribute":"x","op":"=","value":1}'), *pairs]
+    text = "{" + ",".join(f'"{key}"{colon}{held}' for key, held in pairs) + "}"
+    line = text.encode() + end
+    rules = replace(RULES, may_choose_owner=True)
+    row = plain_row_of(line, rules, NOW)
+    if row is not None:
+        assert row == outcome(lambda: long_way(load_json(line), rules))
+
+
+def test_plain_lines_are_read_quickly() -> None:
+    line = (
+        '{"id": "a:b", "owner": "o:p", "priority": 3, "delivery": {"webhook": "https://h.example"},'
+        ' "filter": {"and": [{"attribute": "ü:", "op": "=", "value": "1:2"}, {"attribute": "x", '
+        '"op": "<", "value": 2.5}]}}'
+    ).encode()
+    rules = replace(RULES, may_choose_owner=True)
+    row = plain_row_of(line, rules, NOW)
+    assert row == long_way(load_json(line), rules)
+    assert row is not None
+    assert plain_row_of(line.replace(b'"priority": 3', b'"id": "a:b"'), rules, NOW) is None
+    assert plain_row_of(line.replace(b'"op": "<"', b'"op": "=", "op": "<"'), rules, NOW) is None

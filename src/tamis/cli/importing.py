@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tamis.cli.terminal import BadInput, print_error, stderr_console
 from tamis.storage import Database
 from tamis.storage.drafts import Rules
-from tamis.storage.imports import Importer, LineReader, Result, read_many
+from tamis.storage.imports import Importer, Result, read_many
 
 _MOST_TOLD = 20
 
@@ -45,7 +45,7 @@ class ImportJob:
         self._print_summary(time.perf_counter() - since)
 
     def _save(self, importer: Importer, lines: BinaryIO) -> None:
-        reader = LineReader(Rules(self.owner, may_choose_owner=True))
+        reader = importer.reader(Rules(self.owner, may_choose_owner=True))
         console = stderr_console()
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         with Progress(
@@ -55,8 +55,8 @@ class ImportJob:
             if n_bytes:
                 lines.seek(0)
             task = progress.add_task("importing", total=n_bytes or None)
-            for chunk in read_many(reader, lines):
-                self._tell(importer.save(chunk), progress)
+            for batch in read_many(reader, lines):
+                self._tell(importer.save(batch), progress)
                 place = lines.tell() if n_bytes else 0
                 said = f"{self._counts.total():,} subscriptions"
                 progress.update(task, completed=place, description=said)

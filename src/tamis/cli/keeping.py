@@ -22,7 +22,7 @@ from tamis.service.pipeline import write_pipeline
 from tamis.service.settings import ServiceSettings
 from tamis.storage import Database
 from tamis.storage.drafts import Rules
-from tamis.storage.imports import Importer, LineReader, read_many
+from tamis.storage.imports import Importer, read_many
 from tamis.storage.keys import KeyStore
 
 _ADS_AT_ONCE = 10
@@ -55,9 +55,9 @@ def _fill(settings: ServiceSettings, market: Market) -> str:
     try:
         database.migrate()
         importer = Importer(database)
-        reader = LineReader(Rules("demo", may_choose_owner=True))
-        for chunk in read_many(reader, _lines(market)):
-            for result in importer.save(chunk):
+        reader = importer.reader(Rules("demo", may_choose_owner=True))
+        for batch in read_many(reader, _lines(market)):
+            for result in importer.save(batch):
                 if result.error is not None:
                     raise result.error
         return KeyStore(database).create("demo", ["admin"], "demo")[1]

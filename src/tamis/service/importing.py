@@ -20,15 +20,16 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tamis.errors import TamisError
+from tamis.service.live_index import LiveIndex
 from tamis.service.metrics import Metrics
 from tamis.service.problems import BadRequest, problem_of
 from tamis.storage.imports import (
     FEW_LINES,
     LINES_AT_ONCE,
+    Batch,
     Importer,
     LineReader,
     Result,
-    Row,
     reading_pool,
 )
 
@@ -36,8 +37,7 @@ __all__ = ["DuplexResponse", "Import"]
 
 _IN_MEMORY = 1_048_576
 _AT_ONCE = 65_536
-
-_Read = list[tuple[int, Row | TamisError]]
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class DuplexResponse(Response):
@@ -68,9 +68,16 @@ class Import:
     """One import."""
 
     def __init__(
-        self, reader: LineReader, importer: Importer, metrics: Metrics, *, only_errors: bool
+        self,
+        reader: LineReader,
+        importer: Importer,
+        index: LiveIndex,
+        metrics: Metrics,
+        *,
+        only_errors: bool,
     ) -> None:
-        self._reader, self._importer, self._metrics = reader, importer, metrics
+        self._reader, self._importer = reader, importer
+        self._index, self._metrics = index, metrics
         self._only_errors = only_errors
         self._counts: Counter[str] = Counter()
         self._n_lines = 0
@@ -103,13 +110,14 @@ class Import:
 
     async def _work(self, body: AsyncIterator[bytes]) -> None:
         try:
-            await self._save_all(body)
-            self._tell([{"summary": self._summary()}])
+            with self._index.resting():
+                await self._save_all(body)
+            self._tell(_line({"summary": self._summary()}))
         except ClientDisconnect:
             pass  # nobody is there to be told; what came in whole chunks is saved
         except TamisError as error:
             # The answer has begun, so its status cannot say it any more.
-            self._tell([{"problem": problem_of(error), "summary": self._summary()}])
+            self._tell(_line({"problem": problem_of(error), "summary": self._summary()}))
         finally:
             self._is_over = True
             self._news.set()
@@ -124,7 +132,7 @@ class Import:
         """Read and save in the order of the lines; the first ones without other processes."""
         pool: ProcessPoolExecutor | None = None
         n_processes = min(os.cpu_count() or 1, 4)
-        waiting: deque[asyncio.Future[_Read]] = deque()
+        waiting: deque[asyncio.Future[Batch]] = deque()
         loop = asyncio.get_running_loop()
         number = 1
         try:
@@ -143,17 +151,19 @@ class Import:
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _save(self, read: _Read) -> None:
-        results = await asyncio.to_thread(self._importer.save, read)
-        self._n_lines += len(read)
-        told = []
-        for one in results:
-            self._counts[one.result] += 1
-            if one.result == "error" or not self._only_errors:
-                told.append(_told(one))
-        for result, count in Counter(one.result for one in results).items():
+    async def _save(self, batch: Batch) -> None:
+        counts, told = await asyncio.to_thread(self._saved, batch)
+        self._n_lines += counts.total()
+        self._counts += counts
+        for result, count in counts.items():
             self._metrics.imported.labels(result).inc(count)
         self._tell(told)
+
+    def _saved(self, batch: Batch) -> tuple[Counter[str], str]:
+        """Save lines; how many results of each kind there are, and what is told of them."""
+        results = self._importer.save(batch)
+        told = [_told(one) for one in results if one.error is not None or not self._only_errors]
+        return Counter([one.result for one in results]), "".join(told)
 
     async def _chunks(self, body: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
         rest, lines = b"", []
@@ -171,20 +181,21 @@ class Import:
         lines.append(rest)
         yield lines
 
-    def _tell(self, told: list[dict[str, Any]]) -> None:
-        if not told:
+    def _tell(self, text: str) -> None:
+        if not text:
             return
-        text = "".join(
-            json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n" for one in told
-        )
         self._spool.seek(self._written)
         self._spool.write(text.encode())
         self._written = self._spool.tell()
         self._news.set()
 
 
-def _told(result: Result) -> dict[str, Any]:
-    made: dict[str, Any] = {"line": result.line, "id": result.id, "result": result.result}
-    if result.error is not None:
-        made["problem"] = problem_of(result.error)
-    return made
+def _told(result: Result) -> str:
+    line, id, word, error = result
+    if error is None:
+        return f'{{"line":{line},"id":{_ENCODER.encode(id)},"result":"{word}"}}\n'
+    return _line({"line": line, "id": id, "result": word, "problem": problem_of(error)})
+
+
+def _line(held: dict[str, Any]) -> str:
+    return _ENCODER.encode(held) + "\n"

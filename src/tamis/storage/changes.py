@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, func, select, text, update
+from sqlalchemy import Row, func, select
 
 from tamis.storage.database import Database
-from tamis.storage.direct import Direct, statement
-from tamis.storage.tables import changes, counters, moment, subscriptions
+from tamis.storage.direct import Direct, insert_rows, statement
+from tamis.storage.tables import changes, moment, subscriptions
 
 if TYPE_CHECKING:
     import psycopg
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 _CHANNEL = "tamis_changes"
 _POLL_S = 0.05
 _LONGEST_WAIT_S = 1.0  # between looks at the table, also where the database tells us
-_RAISE = (
-    update(counters)
-    .where(counters.c.name == "changes")
-    .values(last=counters.c.last + bindparam("n_changes"))
-    .returning(counters.c.last)
-)
 _LAST = statement("SELECT last FROM counters WHERE name = 'changes'")
 _RAISE_BY_ONE = statement("UPDATE counters SET last = last + 1 WHERE name = 'changes'")
 _LOG_ONE = statement(
@@ -35,39 +29,40 @@ _LOG_ONE = statement(
     "SELECT last, :id, :at FROM raised) "
     "SELECT pg_notify(:channel, CAST(last AS text)) FROM raised",
 )
-_LOG_IN_SQLITE = "INSERT INTO changes (sequence, id, at) VALUES (?, ?, ?)"
+_RAISE = statement("UPDATE counters SET last = last + :n WHERE name = 'changes' RETURNING last")
 # One statement however many there are: every other is a way to the server and back.
-_LOG_IN_POSTGRESQL = text(
-    "WITH raised AS (UPDATE counters SET last = last + :n_changes WHERE name = 'changes' "
+_LOG_MANY = statement(
+    "",
+    postgresql="WITH raised AS (UPDATE counters SET last = last + :n WHERE name = 'changes' "
     "RETURNING last), logged AS (INSERT INTO changes (sequence, id, at) "
-    "SELECT raised.last - :n_changes + place, id, :at FROM raised, "
+    "SELECT raised.last - :n + place, id, :at FROM raised, "
     "unnest(CAST(:ids AS text[])) WITH ORDINALITY AS given (id, place)) "
-    "SELECT last, pg_notify(:channel, CAST(last AS text)) FROM raised"
+    "SELECT pg_notify(:channel, CAST(last AS text)) FROM raised",
 )
 
 
-def log_changes(connection: Connection, ids: Sequence[str]) -> int:
-    """Write changes down, to be called last in the transaction that makes them.
+def log_change(direct: Direct, id: str) -> None:
+    """Write one change down with the commit, to be called last in the transaction that makes it.
 
     The counter's row stays locked until the commit, so sequences are committed in their order
-    and none is left out. Returns the sequence of the last change.
+    and none is left out.
     """
-    at = moment()
-    if connection.dialect.name == "postgresql":
-        given = {"n_changes": len(ids), "ids": list(ids), "at": at, "channel": _CHANNEL}
-        return int(connection.execute(_LOG_IN_POSTGRESQL, given).scalar_one())
-    last: int = connection.execute(_RAISE, {"n_changes": len(ids)}).scalar_one()
-    if ids:
-        rows = [(number, id, at) for number, id in enumerate(ids, last - len(ids) + 1)]
-        connection.exec_driver_sql(_LOG_IN_SQLITE, rows)
-    return last
-
-
-def log_change(direct: Direct, id: str) -> None:
-    """Write one change down, as ``log_changes`` does, with the commit."""
     if direct.is_sqlite:
         direct.later(_RAISE_BY_ONE, {})
     direct.later(_LOG_ONE, {"id": id, "at": moment(), "channel": _CHANNEL})
+
+
+def log_changes(direct: Direct, ids: Sequence[str]) -> None:
+    """``log_change`` for many subscriptions, each of which is there once."""
+    if not ids:
+        return
+    at, n = moment(), len(ids)
+    if direct.is_sqlite:
+        ((last,),) = direct.all(_RAISE, {"n": n})
+        rows = [(number, id, at) for number, id in enumerate(ids, last - n + 1)]
+        insert_rows(direct, "changes (sequence, id, at)", rows)
+    else:
+        direct.later(_LOG_MANY, {"n": n, "ids": list(ids), "at": at, "channel": _CHANNEL})
 
 
 class LoggedChange(NamedTuple):
@@ -89,15 +84,19 @@ class ChangeLog:
         ((found,),) = self.database.ask(_LAST, {})
         return int(found)
 
-    def after(self, sequence: int) -> list[LoggedChange]:
+    def after(self, sequence: int, most: int | None = None) -> list[LoggedChange]:
         """The subscriptions that changed after a sequence, each with its last change, in order.
 
         All of it is of one state of the database: every change up to the last sequence that is
-        returned is in it, and none later.
+        returned is in it, and none later. With ``most`` only so many changes are looked at, and
+        what changed once more after them is there as it is now.
         """
+        chosen = changes.c.sequence > sequence
+        if most is not None:
+            chosen &= changes.c.sequence <= sequence + most
         latest = (
             select(changes.c.id, func.max(changes.c.sequence).label("sequence"))
-            .where(changes.c.sequence > sequence)
+            .where(chosen)
             .group_by(changes.c.id)
             .subquery()
         )

@@ -6,7 +6,7 @@ What SQLAlchemy does around a statement takes longer than a small statement does
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 _NAME = re.compile(r":([a-z_]+)")
 
-Values = Mapping[str, Any]
+Values = Mapping[str, Any] | Sequence[Any]
 Rows = list[tuple[Any, ...]]
 
 
@@ -65,6 +65,10 @@ class SqliteDirect:
         """Execute a statement."""
         self._driver.execute(statement.sqlite, values)
 
+    def insert(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row."""
+        self._driver.executemany(text, rows)
+
     def begin(self) -> None:
         """Begin; nobody else writes until the end."""
         self._driver.execute("BEGIN IMMEDIATE")
@@ -73,6 +77,16 @@ class SqliteDirect:
         """End, for good."""
         self.is_committing = True
         self._driver.execute("COMMIT")
+
+
+def insert_rows(
+    direct: Direct, into: str, rows: Sequence[Sequence[Any]], on_conflict: str = ""
+) -> None:
+    """Insert rows in SQLite, of which there may be none; ``into`` is a table with its columns."""
+    assert isinstance(direct, SqliteDirect)
+    if rows:
+        marks = ", ".join(["?"] * len(rows[0]))
+        direct.insert(f"INSERT INTO {into} VALUES ({marks}) {on_conflict}", rows)
 
 
 class PostgresqlDirect:
@@ -108,6 +122,18 @@ class PostgresqlDirect:
             self._waiting.append((statement.postgresql, values))
         else:
             self._driver.execute(statement.postgresql, values)
+
+    def execute(self, statement: Statement) -> None:
+        """Execute a statement now; not the first of a transaction."""
+        self._driver.execute(statement.postgresql)
+
+    def copy(self, table: str, columns: Sequence[str], text: bytes) -> None:
+        """Put rows into a table; not the first thing of a transaction."""
+        with (
+            self._driver.cursor() as cursor,
+            cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy,
+        ):
+            copy.write(text)
 
     def begin(self) -> None:
         """Begin with the first statement."""

@@ -9,9 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any, NamedTuple
-
-from sqlalchemy import Connection, select, text
+from typing import NamedTuple
 
 from tamis.errors import (
     DuplicateSubscription,
@@ -20,21 +18,20 @@ from tamis.errors import (
     TamisError,
     quoted,
 )
+from tamis.storage.bulk import ID, OWNER, Row, copy_text, owners_of, write_copy, write_rows
 from tamis.storage.changes import log_changes
 from tamis.storage.database import Database
-from tamis.storage.direct import direct_of
-from tamis.storage.drafts import Rules, plain_row, read_draft
+from tamis.storage.direct import Direct, statement
+from tamis.storage.drafts import Rules, plain_row, plain_row_of, read_draft
 from tamis.storage.owners import count_in, count_in_many
 from tamis.storage.subscriptions import row_of
-from tamis.storage.tables import moment, owners, subscriptions
+from tamis.storage.tables import moment
 from tamis.values import load_json
 
 LINES_AT_ONCE = 2_000
 FEW_LINES = 8_000  # read before other processes would have started
 
-_COLUMNS = tuple(column.name for column in subscriptions.columns)
-_ID, _OWNER = _COLUMNS.index("id"), _COLUMNS.index("owner")
-_KEPT = ("id", "owner", "version", "created_at")  # when a subscription is replaced
+_N_HELD = statement("SELECT n_subscriptions FROM owners WHERE owner = :owner")
 
 
 class Result(NamedTuple):
@@ -46,35 +43,52 @@ class Result(NamedTuple):
     error: TamisError | None = None
 
 
-Row = tuple[Any, ...]
-"""A row of the table, its columns in their order."""
+class Batch(NamedTuple):
+    """Lines that were read, and what of them is to be saved in one transaction."""
+
+    lines: list[tuple[int, str | TamisError]]  # the id of each, or what is wrong with it
+    owner_of: dict[str, str]  # of every id
+    rows: list[Row] | bytes  # one for every id; the bytes are for a copy to PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
 class LineReader:
-    """Reads lines of JSON; may be handed to another process."""
+    """Reads lines of JSON; may be handed to another process. `Importer.reader` makes one."""
 
     rules: Rules
     most_bytes: int = 1_048_576
+    spells_copies: bool = False  # the rows as PostgreSQL copies them
 
-    def read(self, first: int, lines: Sequence[bytes]) -> list[tuple[int, Row | TamisError]]:
-        """The row of each line, or what is wrong with it; empty lines are passed over."""
-        found: list[tuple[int, Row | TamisError]] = []
+    def read(self, first: int, lines: Sequence[bytes]) -> Batch:
+        """The rows of lines, and what is wrong with the others; empty lines are passed over.
+
+        Of an id that is there twice the last line counts.
+        """
+        found: list[tuple[int, str | TamisError]] = []
+        rows: dict[str, Row] = {}
         now = moment()
         for number, line in enumerate(lines, first):
             if not line.strip():
                 continue
             try:
-                found.append((number, self._row(line, now)))
+                row = self._row(line, now)
             except TamisError as error:
                 found.append((number, error))
-        return found
+            else:
+                rows[row[ID]] = row
+                found.append((number, row[ID]))
+        owner_of = {id: row[OWNER] for id, row in rows.items()}
+        held = rows.values()
+        return Batch(found, owner_of, copy_text(held) if self.spells_copies else [*held])
 
     def _row(self, line: bytes, now: str) -> Row:
         if len(line) > self.most_bytes:
             raise InvalidSubscription(
                 f"the line has more than the {self.most_bytes:,} bytes allowed"
             )
+        row = plain_row_of(line, self.rules, now)
+        if row is not None:
+            return row
         try:
             held = load_json(line)
         except (ValueError, RecursionError) as error:
@@ -88,60 +102,60 @@ class LineReader:
 
 
 class Importer:
-    """Saves rows of subscriptions; those whose id is there are replaced."""
+    """Saves subscriptions that were read; those whose id is there are replaced."""
 
     def __init__(self, database: Database, most: int | None = None) -> None:
         self.database, self.most = database, most
 
-    def save(self, read: Sequence[tuple[int, Row | TamisError]]) -> list[Result]:
-        """Save what was read in one transaction, and tell what became of each line."""
-        rows = {row[_ID]: row for _, row in read if isinstance(row, tuple)}
-        outcome: dict[str, str | TamisError] = {}
-        if rows:
-            with self.database.writing() as connection:
-                outcome = self._save(connection, rows)
-        return list(_results(read, outcome))
+    def reader(self, rules: Rules, most_bytes: int = 1_048_576) -> LineReader:
+        """What reads lines for this importer."""
+        return LineReader(rules, most_bytes, not self.database.is_sqlite)
 
-    def _save(self, connection: Connection, rows: dict[str, Row]) -> dict[str, str | TamisError]:
-        refused = self._refuse_too_many(connection, rows)
-        write = _write_sqlite if self.database.is_sqlite else _write_postgresql
-        versions = write(connection, [row for id, row in rows.items() if id not in refused])
-        created: Counter[str] = Counter()
-        outcome: dict[str, str | TamisError] = dict(refused)
-        for id, row in rows.items():
-            if id in versions:
-                outcome[id] = "created" if versions[id] == 1 else "replaced"
-                created[row[_OWNER]] += versions[id] == 1
-            elif id not in refused:
-                outcome[id] = DuplicateSubscription(
-                    f"there is a subscription {quoted(id)} already, which is somebody else's; "
-                    "choose another id"
-                )
+    def save(self, batch: Batch) -> list[Result]:
+        """Save what was read in one transaction, and tell what became of each line."""
+        outcome: dict[str, str | TamisError] = {}
+        if batch.owner_of:
+            outcome = self.database.change(lambda direct: self._save(direct, batch))
+        return list(_results(batch.lines, outcome))
+
+    def _save(self, direct: Direct, batch: Batch) -> dict[str, str | TamisError]:
+        """What became of the ids that were not created."""
+        owner_of, rows = batch.owner_of, batch.rows
+        outcome: dict[str, str | TamisError] = dict(self._refuse_too_many(direct, owner_of))
+        if isinstance(rows, bytes):
+            written = write_copy(direct, rows, len(owner_of), outcome.keys())
+        else:
+            written = write_rows(direct, rows, outcome.keys())
+        outcome |= dict.fromkeys(written.replaced, "replaced")
+        for id in written.of_others:
+            outcome[id] = DuplicateSubscription(
+                f"there is a subscription {quoted(id)} already, which is somebody else's; "
+                "choose another id"
+            )
+        created = Counter([owner for id, owner in owner_of.items() if id not in outcome])
         if self.most is None:
-            count_in_many(connection, created)
+            count_in_many(direct, created)
         else:
             for owner, count in sorted(created.items()):
-                if count:  # beyond the limit only if another import was at work at the same time
-                    count_in(direct_of(connection), owner, count, self.most)
-        log_changes(connection, list(versions))
+                # Beyond the limit only if another import was at work at the same time.
+                count_in(direct, owner, count, self.most)
+        log_changes(direct, [id for id in owner_of if type(outcome.get(id, "")) is str])
         return outcome
 
     def _refuse_too_many(
-        self, connection: Connection, rows: dict[str, Row]
-    ) -> dict[str, TamisError]:
+        self, direct: Direct, owner_of: Mapping[str, str]
+    ) -> dict[str, LimitReached]:
         """The new ones beyond what an owner may have."""
         if self.most is None:
             return {}
-        refused: dict[str, TamisError] = {}
-        for owner, count in Counter(row[_OWNER] for row in rows.values()).items():
-            held = connection.execute(
-                select(owners.c.n_subscriptions).where(owners.c.owner == owner)
-            ).scalar()
-            room = self.most - (held or 0)
+        refused: dict[str, LimitReached] = {}
+        for owner, count in Counter(owner_of.values()).items():
+            held = direct.all(_N_HELD, {"owner": owner})
+            room = self.most - (held[0][0] if held else 0)
             if count <= room:
                 continue
-            ids = [id for id, row in rows.items() if row[_OWNER] == owner]
-            known = set(_present(connection, ids))
+            ids = [id for id in owner_of if owner_of[id] == owner]
+            known = owners_of(direct, ids)
             for id in [id for id in ids if id not in known][max(room, 0) :]:
                 refused[id] = LimitReached(
                     f"the owner {quoted(owner)} may have {self.most:,} subscriptions and has them"
@@ -149,9 +163,7 @@ class Importer:
         return refused
 
 
-def read_many(
-    reader: LineReader, lines: Iterable[bytes]
-) -> Iterator[list[tuple[int, Row | TamisError]]]:
+def read_many(reader: LineReader, lines: Iterable[bytes]) -> Iterator[Batch]:
     """Read lines a few thousand at a time, by several processes where there are many.
 
     What is yielded is in the order of the lines.
@@ -167,7 +179,7 @@ def read_many(
     if not chunk:
         return
     with reading_pool(n_processes) as pool:
-        waiting: deque[Future[list[tuple[int, Row | TamisError]]]] = deque()
+        waiting: deque[Future[Batch]] = deque()
         while chunk:
             waiting.append(pool.submit(reader.read, number, chunk))
             number += len(chunk)
@@ -184,78 +196,18 @@ def reading_pool(n_processes: int) -> ProcessPoolExecutor:
 
 
 def _results(
-    read: Sequence[tuple[int, Row | TamisError]], outcome: Mapping[str, str | TamisError]
+    lines: Sequence[tuple[int, str | TamisError]], outcome: Mapping[str, str | TamisError]
 ) -> Iterator[Result]:
+    """What became of lines; ``outcome`` says it of the ids that were not created."""
     seen: set[str] = set()
-    for number, row in read:
-        if isinstance(row, TamisError):
-            yield Result(number, None, "error", row)
+    for number, id in lines:
+        if not isinstance(id, str):
+            yield Result(number, None, "error", id)
             continue
-        told = outcome[row[_ID]]
-        if isinstance(told, TamisError):
-            yield Result(number, row[_ID], "error", told)
+        told = outcome.get(id, "created")
+        if not isinstance(told, str):
+            yield Result(number, id, "error", told)
         else:
-            # An id that is in one chunk twice: the last line counts.
-            yield Result(number, row[_ID], "replaced" if row[_ID] in seen else told)
-        seen.add(row[_ID])
-
-
-def _present(connection: Connection, ids: Sequence[str]) -> Iterator[str]:
-    at_once = 10_000
-    for start in range(0, len(ids), at_once):
-        chosen = subscriptions.c.id.in_(ids[start : start + at_once])
-        yield from connection.execute(select(subscriptions.c.id).where(chosen)).scalars()
-
-
-def _write_sqlite(connection: Connection, rows: list[Row]) -> dict[str, int]:
-    """Nobody else writes meanwhile, so what is there can be asked first."""
-    known: dict[str, tuple[str, int]] = {}
-    at_once = 10_000
-    for start in range(0, len(rows), at_once):
-        ids = [row[_ID] for row in rows[start : start + at_once]]
-        query = select(subscriptions.c.id, subscriptions.c.owner, subscriptions.c.version)
-        for id, owner, version in connection.execute(query.where(subscriptions.c.id.in_(ids))):
-            known[id] = owner, version
-    own = [row for row in rows if known.get(row[_ID], (row[_OWNER],))[0] == row[_OWNER]]
-    versions = {row[_ID]: known.get(row[_ID], ("", 0))[1] + 1 for row in own}
-    if own:
-        connection.exec_driver_sql(_UPSERT.format(source=f"VALUES ({_MARKS})"), own)
-    return versions
-
-
-# As text: what SQLAlchemy does for each row takes longer than saving it.
-_MARKS = ", ".join("?" for _ in _COLUMNS)
-_UPSERT = (
-    f"INSERT INTO subscriptions ({', '.join(_COLUMNS)}) {{source}} ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _KEPT)
-    + ", version = subscriptions.version + 1"
-)
-# It stays with the connection, empty after each transaction: to make it takes longer than a copy.
-_STAGE = text("CREATE TEMP TABLE IF NOT EXISTS staged (LIKE subscriptions) ON COMMIT DELETE ROWS")
-_UNSTAGE = text(
-    _UPSERT.format(source=f"SELECT {', '.join(_COLUMNS)} FROM staged ORDER BY id")
-    + " WHERE subscriptions.owner = excluded.owner RETURNING id, version"
-)
-
-
-def _write_postgresql(connection: Connection, rows: list[Row]) -> dict[str, int]:
-    """Copied to a table aside, and from there in the order of ids: no two imports can deadlock."""
-    connection.execute(_STAGE)
-    driver: Any = connection.connection.driver_connection
-    with (
-        driver.cursor() as cursor,
-        cursor.copy(f"COPY staged ({', '.join(_COLUMNS)}) FROM STDIN") as copy,
-    ):
-        copy.write("".join(map(_copy_line, rows)).encode())
-    return {row.id: row.version for row in connection.execute(_UNSTAGE)}
-
-
-def _copy_line(row: Row) -> str:
-    """A row as PostgreSQL copies it; texts have no control characters but what JSON escapes."""
-    return "\t".join([_copy_field(held) for held in row]) + "\n"
-
-
-def _copy_field(held: Any) -> str:
-    if type(held) is str:
-        return held.replace("\\", "\\\\") if "\\" in held else held
-    return "\\N" if held is None else str(held)
+            # An id that is in one batch twice: the last line counts.
+            yield Result(number, id, "replaced" if id in seen else told)
+        seen.add(id)

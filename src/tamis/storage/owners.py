@@ -7,33 +7,29 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
-
 from tamis.errors import LimitReached, quoted
-from tamis.storage.direct import Direct, statement
-from tamis.storage.tables import moment, owners
+from tamis.storage.direct import Direct, insert_rows, statement
+from tamis.storage.tables import moment
 
-_COUNT = statement(
-    "INSERT INTO owners (owner, webhook_secret, n_subscriptions, created_at) "
-    "VALUES (:owner, :webhook_secret, :n_subscriptions, :created_at) ON CONFLICT (owner) DO UPDATE "
-    "SET n_subscriptions = owners.n_subscriptions + excluded.n_subscriptions "
-    "RETURNING n_subscriptions"
-)
 _COUNT_OFF = statement(
     "UPDATE owners SET n_subscriptions = n_subscriptions - 1 WHERE owner = :owner"
 )
-_ADD: dict[str, Any] = {
-    name: dialect.insert(owners)
-    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
-}
-_COUNT_MANY = {
-    name: made.on_conflict_do_update(
-        index_elements=["owner"],
-        set_={"n_subscriptions": owners.c.n_subscriptions + made.excluded.n_subscriptions},
-    )
-    for name, made in _ADD.items()
-}
+_COLUMNS = "owner, webhook_secret, n_subscriptions, created_at"
+_ADD = (
+    "ON CONFLICT (owner) DO UPDATE "
+    "SET n_subscriptions = owners.n_subscriptions + excluded.n_subscriptions"
+)
+_COUNT = statement(
+    f"INSERT INTO owners ({_COLUMNS}) "
+    f"VALUES (:owner, :webhook_secret, :n_subscriptions, :created_at) {_ADD} "
+    "RETURNING n_subscriptions"
+)
+_COUNT_MANY = statement(
+    "",
+    postgresql=f"INSERT INTO owners ({_COLUMNS}) SELECT owner, secret, n, :at FROM "
+    "unnest(CAST(:owners AS text[]), CAST(:secrets AS text[]), CAST(:counts AS bigint[])) "
+    f"AS given (owner, secret, n) {_ADD}",
+)
 
 
 def count_in(direct: Direct, owner: str, change: int, most: int | None = None) -> None:
@@ -55,12 +51,21 @@ def count_off(direct: Direct, owner: str) -> None:
     direct.later(_COUNT_OFF, {"owner": owner})
 
 
-def count_in_many(connection: Connection, changes: Mapping[str, int]) -> None:
+def count_in_many(direct: Direct, changes: Mapping[str, int]) -> None:
     """``count_in`` for many owners, who may have as many as they like."""
     # In order, so that two who do this at once cannot wait for each other.
-    rows = [_counted(owner, change) for owner, change in sorted(changes.items()) if change]
-    if rows:
-        connection.execute(_COUNT_MANY[connection.dialect.name], rows)
+    rows = [
+        (owner, new_webhook_secret(), change) for owner, change in sorted(changes.items()) if change
+    ]
+    if not rows:
+        return
+    at = moment()
+    if direct.is_sqlite:
+        insert_rows(direct, f"owners ({_COLUMNS})", [(*row, at) for row in rows], _ADD)
+        return
+    names, keys, counts = map(list, zip(*rows, strict=True))
+    values = {"owners": names, "secrets": keys, "counts": counts, "at": at}
+    direct.later(_COUNT_MANY, values)
 
 
 def new_webhook_secret() -> str:

@@ -1,7 +1,8 @@
 """Plain filters: those that surely can be read, told without reading them.
 
-An import has filters by the million, and most are conjunctions of small predicates with numbers and
-texts. To make a tree of one only to see that it can be made takes longer than all else about it.
+An import has filters by the million, and most are a few conjunctions of small predicates with
+numbers and texts. To make a tree of one only to see that it can be made takes longer than all else
+about it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
+from tamis.errors import TamisError
 from tamis.language.normal import LITERALS_A_CONJUNCTION
+from tamis.values import Polygon
 
 _LARGEST = 2.0**53
 _MOST_VALUES = 100
@@ -17,23 +20,38 @@ _FARTHEST_M = 1_000_000
 _ENDS = ("[]", "[)", "(]", "()")
 
 
-def is_plain(filter: Mapping[str, Any]) -> bool:
-    """Whether a filter in JSON surely is a conjunction that can be read; False says nothing.
+def is_plain(filter: Mapping[str, Any], most_conjunctions: int = 1) -> bool:
+    """Whether a filter in JSON surely can be read, and is no more conjunctions than so many.
 
-    Its texts must be valid Unicode, which is not looked at.
+    False says nothing. Its texts must be valid Unicode, which is not looked at.
 
     >>> is_plain({"and": [{"attribute": "price", "op": "<", "value": 3300},
-    ...                   {"attribute": "brand", "op": "in", "values": ["Huawei", "Honor"]}]})
+    ...                   {"not": {"attribute": "brand", "op": "in", "values": ["Huawei"]}}]})
     True
-    >>> is_plain({"not": {"attribute": "price", "op": "<", "value": 3300}})
+    >>> is_plain({"not": {"not": {"attribute": "price", "op": "<", "value": 3300}}})
     False
     """
-    if "and" not in filter:
-        return _is_plain_predicate(filter)
-    parts = filter["and"]
-    if len(filter) > 1 or type(parts) is not list or not 2 <= len(parts) <= LITERALS_A_CONJUNCTION:
+    if "or" not in filter:
+        return _is_plain_conjunction(filter)
+    parts = filter["or"]
+    if len(filter) > 1 or type(parts) is not list or not 2 <= len(parts) <= most_conjunctions:
         return False
-    return all(map(_is_plain_predicate, parts))
+    return all(map(_is_plain_conjunction, parts))
+
+
+def _is_plain_conjunction(raw: Any) -> bool:
+    if type(raw) is not dict or "and" not in raw:
+        return _is_plain_literal(raw)
+    parts = raw["and"]
+    if len(raw) > 1 or type(parts) is not list or not 2 <= len(parts) <= LITERALS_A_CONJUNCTION:
+        return False
+    return all(map(_is_plain_literal, parts))
+
+
+def _is_plain_literal(raw: Any) -> bool:
+    if type(raw) is dict and "not" in raw:
+        return len(raw) == 1 and _is_plain_predicate(raw["not"])
+    return _is_plain_predicate(raw)
 
 
 def _is_plain_predicate(raw: Any) -> bool:
@@ -95,6 +113,17 @@ def _has_box(raw: dict[str, Any]) -> bool:
     return bool(box[0] < box[2] and box[1] < box[3])
 
 
+def _has_polygon(raw: dict[str, Any]) -> bool:
+    shape = raw.get("polygon")
+    if len(raw) != 3 or type(shape) is not dict or len(shape) != 2:
+        return False
+    try:
+        Polygon.from_geojson(shape)
+    except TamisError:
+        return False
+    return True
+
+
 def _has_start(raw: dict[str, Any]) -> bool:
     value = raw.get("value")
     return len(raw) == 3 and type(value) is str and bool(value)
@@ -107,5 +136,6 @@ def _has_nothing(raw: dict[str, Any]) -> bool:
 _CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "=": _has_value, "!=": _has_value, "<": _has_bound, "<=": _has_bound, ">": _has_bound,
     ">=": _has_bound, "between": _has_bounds, "in": _has_texts, "distance": _has_circle,
-    "box": _has_box, "prefix": _has_start, "is null": _has_nothing, "is not null": _has_nothing,
+    "box": _has_box, "within": _has_polygon, "prefix": _has_start, "is null": _has_nothing,
+    "is not null": _has_nothing,
 }  # fmt: skip

@@ -19,7 +19,7 @@ from tamis.errors import TamisError
 from tamis.storage import Database
 from tamis.storage.keys import KeyStore
 
-_START_S = 120.0
+_START_S = 300.0  # an empty cache of kernels is filled first
 _OWNER = "bench"
 _UTIME = 11  # which field of /proc/PID/stat, after the name of the program
 

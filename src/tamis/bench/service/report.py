@@ -74,10 +74,13 @@ def _kind_sheet(results: Results, scale: float) -> Sheet:
 
 
 def _import_sheet(results: Results, scale: float) -> Sheet:
-    sheet = Sheet("Import", ("database", "subscriptions", "file, MB", "seconds", "µs each"))
-    for database, found in _found(results, "import", scale):
-        shown = (number(found[path]) for path in ("file_mb", "seconds", "us_each"))
-        sheet.rows.append((database, f"{found['n_subscriptions']:,}", *shown))
+    columns = ("database", "subscriptions", "by", "file, MB", "seconds", "µs each", "can match, s")
+    sheet = Sheet("Import", columns)
+    for cell, way in (("import", "`tamis import`"), ("upload", "HTTP")):
+        for database, found in _found(results, cell, scale):
+            paths = ("file_mb", "seconds", "us_each", "indexed_s")
+            shown = (number(found.get(path)) for path in paths)
+            sheet.rows.append((database, f"{found['n_subscriptions']:,}", way, *shown))
     return sheet
 
 
@@ -105,7 +108,9 @@ _KINDS = """\
 From the moment a request was due until its answer was read.
 """
 _IMPORT = """\
-`tamis import` from its start to its end, into an empty database.
+Into an empty database: `tamis import` from its start to its end, over HTTP from the first byte
+sent until the result of the last line was read. *Can match* is when the last one is in the index of
+the service.
 """
 _DELIVERIES = """\
 `tamis send` to one receiver on the same machine.

@@ -11,13 +11,13 @@ from typing import Any
 from tamis.bench.aims import Aim
 from tamis.bench.results import Key, Listener, Results, measure_cells
 from tamis.bench.service.delivering import measure_deliveries
-from tamis.bench.service.importing import measure_import
+from tamis.bench.service.importing import measure_import, measure_upload
 from tamis.bench.service.processes import running_server
 from tamis.bench.service.requests import RATE, measure_requests
 from tamis.bench.service.software import describe_software
 from tamis.bench.suite import known
 
-CELLS = ("requests", "import", "deliveries")
+CELLS = ("requests", "import", "upload", "deliveries")
 DATABASES = ("sqlite", "postgresql")
 N_IMPORTED = 1_000_000
 N_NOTIFICATIONS = 10_000
@@ -31,6 +31,7 @@ def aims_of(database: str) -> tuple[Aim, ...]:
         Aim("requests a second", "requests", database, "rate", 0.99 * RATE, at_least=True),
         Aim("a request, p99", "requests", database, "p99_ms", 100.0, "ms"),
         Aim("import of a million", "import", database, "seconds", _IMPORT_S[database], "s"),
+        Aim("import over HTTP", "upload", database, "seconds", _IMPORT_S[database], "s"),
     )
 
 
@@ -60,11 +61,14 @@ class ServiceRun:
         return {**self._measured(folder, cell, url), "software": describe_software(url)}
 
     def _measured(self, folder: Path, cell: str, url: str) -> dict[str, Any]:
+        n_imported = max(1_000, round(N_IMPORTED * self.scale))
         if cell == "import":
-            return measure_import(folder, url, max(1_000, round(N_IMPORTED * self.scale)))
+            return measure_import(folder, url, n_imported)
         if cell == "deliveries":
             return measure_deliveries(folder, url, max(100, round(N_NOTIFICATIONS * self.scale)))
         with running_server(folder, url, ["--no-sender"]) as server:
+            if cell == "upload":
+                return measure_upload(folder, server, url, n_imported)
             return measure_requests(server, max(1.0, REQUESTS_S * self.scale))
 
 

@@ -16,7 +16,7 @@ from tamis.service.routes.answers import problems
 from tamis.service.routes.subscriptions import rules_of
 from tamis.service.told import told_of_row
 from tamis.storage import SubscriptionStore
-from tamis.storage.imports import Importer, LineReader
+from tamis.storage.imports import Importer
 
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"], route_class=StrictRoute)
 
@@ -65,10 +65,10 @@ async def import_lines(
     are still being read: `created`, `replaced`, or `error` with the problem. If the connection
     breaks, what was told is saved, and the rest can be sent again.
     """
-    reader = LineReader(rules_of(caller, parts), min(caller.limits.body_bytes, 1_048_576))
+    importer = Importer(parts.database, caller.most_subscriptions)
+    reader = importer.reader(rules_of(caller, parts), min(caller.limits.body_bytes, 1_048_576))
     work = Import(
-        reader, Importer(parts.database, caller.most_subscriptions), parts.metrics,
-        only_errors=results == "errors",
+        reader, importer, parts.index, parts.metrics, only_errors=results == "errors"
     )  # fmt: skip
     return DuplexResponse(work.run(request.stream()), _LINES)
 
