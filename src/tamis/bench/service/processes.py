@@ -62,7 +62,7 @@ def new_key(database_url: str) -> str:
 def running_server(folder: Path, database_url: str, options: Sequence[str]) -> Iterator[Server]:
     """``tamis serve`` without a pipeline, until it is no longer needed."""
     key = new_key(database_url)
-    port = _free_port()
+    port = free_port()
     command = tamis_command(
         "serve", "--data", str(folder), "--database", database_url, "--port", str(port),
         "--no-pipeline", *options,
@@ -71,20 +71,24 @@ def running_server(folder: Path, database_url: str, options: Sequence[str]) -> I
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         url = f"http://127.0.0.1:{port}"
-        _wait_until_ready(url, process, folder / "service.log")
+        wait_until_ready(url, process, folder / "service.log")
         yield Server(url, key, process.pid)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=60)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_ready(
+    url: str, process: subprocess.Popen[bytes], log: Path, every_s: float = 0.1
+) -> None:
+    """Ask a service every so often whether it is ready."""
     until = time.monotonic() + _START_S
     while True:
         try:
@@ -94,4 +98,4 @@ def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> 
             pass
         if process.poll() is not None or time.monotonic() > until:
             raise BenchFailed(f"the service did not become ready: {log.read_text()[-2_000:]}")
-        time.sleep(0.1)
+        time.sleep(every_s)
