@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.errors import LimitReached, quoted
 from tamis.storage.direct import Direct, statement
+from tamis.storage.statements import upsert
 from tamis.storage.tables import moment, owners
 
 _COUNT = statement(
@@ -23,17 +23,6 @@ _COUNT = statement(
 _COUNT_OFF = statement(
     "UPDATE owners SET n_subscriptions = n_subscriptions - 1 WHERE owner = :owner"
 )
-_ADD: dict[str, Any] = {
-    name: dialect.insert(owners)
-    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
-}
-_COUNT_MANY = {
-    name: made.on_conflict_do_update(
-        index_elements=["owner"],
-        set_={"n_subscriptions": owners.c.n_subscriptions + made.excluded.n_subscriptions},
-    )
-    for name, made in _ADD.items()
-}
 
 
 def count_in(direct: Direct, owner: str, change: int, most: int | None = None) -> None:
@@ -59,8 +48,14 @@ def count_in_many(connection: Connection, changes: Mapping[str, int]) -> None:
     """``count_in`` for many owners, who may have as many as they like."""
     # In order, so that two who do this at once cannot wait for each other.
     rows = [_counted(owner, change) for owner, change in sorted(changes.items()) if change]
-    if rows:
-        connection.execute(_COUNT_MANY[connection.dialect.name], rows)
+    if not rows:
+        return
+    made = upsert(connection, owners)
+    counted = owners.c.n_subscriptions + made.excluded.n_subscriptions
+    connection.execute(
+        made.on_conflict_do_update(index_elements=["owner"], set_={"n_subscriptions": counted}),
+        rows,
+    )
 
 
 def new_webhook_secret() -> str:
