@@ -27,7 +27,7 @@ from tamis.bench.service.processes import (
 
 ROUNDS = 5
 N_SMALL = 100  # subscriptions, and events, of a small file
-_POLL_S = 0.01
+_POLL_S = 0.02
 _PATIENCE_S = 300.0
 _END_S = 90.0
 _FIRST_MATCH = """\

@@ -88,7 +88,8 @@ class AllBench:
             f"{self.scale:g}; load {load()}; results in {self.output}[/dim]\n"
         )
         sheet = aims_of_all(plan, self.output, self.scale)
-        console.print(table_of(sheet))
+        if sheet.rows:
+            console.print(table_of(sheet))
         for note in sheet.notes:
             console.print(note, style="dim")
 

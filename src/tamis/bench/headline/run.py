@@ -60,7 +60,8 @@ class HeadlineRun:
                 part.measure(results, left, lambda key, *said: self.listen(part, key, *said))
                 return
             except Exception as error:  # whatever it is, the other cells are worth having
-                failed, *left = [key for key in left if key not in results]
+                # All may be there: what comes after a cell, as the end of a server, fails too.
+                failed, *left = [key for key in left if key not in results] or left[-1:]
                 problem = f"{type(error).__name__}: {error}"
             self.failures.append(Failure(part.name, failed.title, problem))
             self.listen(part, failed, FAILED, 0.0)

@@ -99,7 +99,6 @@ EVENT_ROWS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("events of a subscription, near me", "subscriptions", "near_me.median_us", ()),
     ("insert an event", "insert", "one.median_us", ("mo_tree", "beq_tree", "rtree")),
     ("insert, tables of 10,000", "insert", "tables.us_per_event", ()),
-    ("drop an expired event", "expiry", "us_per_event", ("mo_tree", "beq_tree", "rtree")),
     ("move a subscription", "move", "one.median_us", ()),
 )  # fmt: skip
 OTHERS = {"mo_tree": "MO-Tree", "beq_tree": "BEQ-Tree", "rtree": "rtree", "scan": "scan"}
