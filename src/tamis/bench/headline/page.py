@@ -112,7 +112,8 @@ The scan is vectorised and timed in the same rounds. In the plot above DuckDB an
 batch and may use all cores; who could only be run on fewer subscriptions is left out.""",
     "algorithms": """\
 Every algorithm behind the one interface, with its default parameters, compared with a scan before
-it is timed; processor time of one thread, median of the best rounds.""",
+it is timed; processor time of one thread, median of the best rounds. `tama` finds a superset, as in
+its paper; BEQ-Tree, which keeps events, is left out.""",
     "events": """\
 Subscriptions that move and events that stay valid: medians, beside MO-Tree and BEQ-Tree of our
 registry and `rtree`. Memory is what a fresh process grows by.""",
