@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	done || true)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka browser test test-plain test-fast perf check format docs lock clean
+.PHONY: help setup demo kafka browser test test-plain test-fast perf bench check format docs lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -51,6 +51,10 @@ test-fast: $(STAMP) ## the tests that need no Spark
 
 perf: $(STAMP) ## the timed tests
 	$(BIN)/python -m pytest -m perf $(ARGS)
+
+# Below half an hour on a quiet machine of two cores. ARGS=--resume goes on with a run that was stopped.
+bench: $(STAMP) ## the headline benchmarks of all parts, into docs/performance.md (ARGS=...)
+	$(BIN)/tamis bench all --scale 1 --output docs/results/headline --report docs/performance.md $(ARGS)
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check

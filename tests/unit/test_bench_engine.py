@@ -230,13 +230,13 @@ def pretend(results: Results) -> None:
 
 def test_report_keeps_the_part_written_by_hand(results: Results, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    page = tmp_path / "docs" / "performance.md"
+    page = tmp_path / "docs" / "engine.md"
     with pytest.raises(NothingMeasured):
         write_report(results, SCALE, page)
     pretend(results)
     written = write_report(results, SCALE, page)
     assert {path.name for path in written} == {
-        "performance.md", "engine-others.png", "engine-sweep-theta.png",
+        "engine.md", "engine-others.png", "engine-sweep-theta.png",
     }  # fmt: skip
     text = page.read_text()
     assert "| W1 | 1,000 | 2 | 10 | 12 | 9 | 9 | 9 | 40 | 4× |" in text

@@ -33,10 +33,11 @@ def draw_plots(results: Results, scale: float, directory: Path) -> dict[str, Pat
 
 def _plots() -> dict[str, Callable[[Results, float], Any]]:
     sweeps = {name: _sweep_plot(name) for name in SWEEPS}
-    return {"others": _others_plot, **sweeps, "priorities": _priority_plot}
+    return {"others": draw_others, **sweeps, "priorities": _priority_plot}
 
 
-def _figure(title: str, n_panels: int = 1) -> tuple[Any, Any]:
+def new_figure(title: str, n_panels: int = 1) -> tuple[Any, Any]:
+    """A figure with one or more panels beside each other, and its axes."""
     matplotlib = extra("matplotlib")
     matplotlib.use("Agg")
     figure, axes = extra("matplotlib.pyplot").subplots(
@@ -59,7 +60,7 @@ def _sweep_plot(name: str) -> Callable[[Results, float], Any]:
         }
         if not lines:
             return None
-        figure, (times, matches) = _figure(f"{SWEEPS[name].title}, scale {scale:g}", 2)
+        figure, (times, matches) = new_figure(f"{SWEEPS[name].title}, scale {scale:g}", 2)
         for workload, points in lines.items():
             _draw_line(times, matches, workload, points, name)
         for panel in (times, matches):
@@ -108,7 +109,7 @@ def _points(results: Results, name: str, workload: str, scale: float) -> list[di
     return [results.read(key) for key in keys if key in results]
 
 
-def _others_plot(results: Results, scale: float) -> Any:
+def draw_others(results: Results, scale: float) -> Any:
     """Bars: µs an event of the engine, the scan and the others on each workload."""
     series: dict[str, dict[str, float]] = {}
     for workload in FULL_SIZES:
@@ -124,7 +125,7 @@ def _others_plot(results: Results, scale: float) -> Any:
                 series.setdefault(_NAMES[cell], {})[workload] = us
     if not series:
         return None
-    figure, axes = _figure(f"Time of an event, equal results, scale {scale:g}")
+    figure, axes = new_figure(f"Time of an event, equal results, scale {scale:g}")
     _draw_bars(axes, series)
     axes.set_ylabel("µs an event (log)")
     axes.legend(fontsize=8, ncols=3)
@@ -159,7 +160,7 @@ def _priority_plot(results: Results, scale: float) -> Any:
     levels = found.get("done_us_of_level")
     if not levels:
         return None
-    figure, axes = _figure("W3: when all matches of a priority are determined")
+    figure, axes = new_figure("W3: when all matches of a priority are determined")
     axes.bar(range(len(levels)), levels, color=COLOURS["W3"], label="match_iter")
     axes.axhline(found["match_median_us"], color="#666666", linestyle=":", label="match, all ids")
     axes.set_xticks(range(len(levels)))

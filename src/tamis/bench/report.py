@@ -1,4 +1,4 @@
-"""``docs/performance.md``: written from the result files, but for the part between two marks."""
+"""``docs/engine.md``: written from the result files, but for the part between two marks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def _page(
         return "".join(f"![{_ALT_TEXTS[n]}]({figures[n]})\n\n" for n in names if n in figures)
 
     sections = [
-        "# Performance\n\n"
+        "# The engine\n\n"
+        "How the index works, what it was measured at, and where it loses. The figures of all "
+        "parts are in [performance.md](performance.md).\n\n"
         f"Written by `tamis bench engine --scale {scale:g} --report` from the result files; "
         "do not edit outside the kept part.\n",
         "## The aims, and what was reached\n\n" + _section(aim_sheet(results, scale)),

@@ -49,11 +49,15 @@ class Results:
 
     def read(self, key: Key) -> dict[str, Any]:
         """What was found; empty if nothing was measured yet."""
-        path = self.directory / key.file_name
-        return dict(json.loads(path.read_text())["found"]) if path.exists() else {}
+        return dict(self.whole(key).get("found", {}))
 
-    def write(self, key: Key, found: dict[str, Any]) -> None:
-        """Save a cell with what it was measured on."""
+    def whole(self, key: Key) -> dict[str, Any]:
+        """A result file with what it was measured on; empty if nothing was measured yet."""
+        path = self.directory / key.file_name
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+
+    def write(self, key: Key, found: dict[str, Any], seconds: float | None = None) -> None:
+        """Save a cell with what it was measured on, and how long that took in all."""
         self.directory.mkdir(parents=True, exist_ok=True)
         whole = {
             "cell": key.cell,
@@ -61,6 +65,7 @@ class Results:
             "scale": key.scale,
             "point": key.point,
             "found": found,
+            "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": commit(),
             "load": load(),
@@ -71,6 +76,10 @@ class Results:
         part = path.with_suffix(".part")
         part.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
         part.rename(path)
+
+    def remove(self, key: Key) -> None:
+        """Forget a cell, if it was measured."""
+        (self.directory / key.file_name).unlink(missing_ok=True)
 
     def all(self) -> Iterator[tuple[Key, dict[str, Any]]]:
         """Every result file of the directory, whole."""
@@ -98,5 +107,7 @@ def measure_cells(
             continue
         listen(key, "starts", 0.0)
         start = perf_counter()
-        results.write(key, measure(key))
-        listen(key, "done", perf_counter() - start)
+        found = measure(key)
+        seconds = perf_counter() - start
+        results.write(key, found, seconds)
+        listen(key, "done", seconds)

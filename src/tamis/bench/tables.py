@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.bench.aims import AIMS, Aim, at_path, number, reached
+from tamis.bench.aims import AIMS, Aim, Reached, at_path, number, reached
 from tamis.bench.results import Key, Results
 from tamis.bench.suite import WORKLOADS
 
@@ -198,32 +198,43 @@ def priority_sheet(results: Results, scale: float) -> Sheet:
     return sheet
 
 
+AIM_COLUMNS = ("workload", "aim", "wanted", "reached", "share of the aim", "met")
+
+
 def aim_sheet(results: Results, scale: float, aims: Sequence[Aim] = AIMS) -> Sheet:
     """Every aim that was measured."""
-    columns = ("workload", "aim", "wanted", "reached", "share of the aim", "met")
-    sheet = Sheet("Aims", columns, n_names=2)
-    for one in reached(results, scale, aims):
-        share = one.share if one.is_full else None
-        sheet.rows.append(
-            (
-                one.aim.workload,
-                one.aim.what,
-                one.aim.wanted,
-                number(one.value),
-                "–" if share is None else f"{share:.2f}",
-                one.verdict,
-            )
-        )
-    if scale != 1.0 and sheet.rows:
-        sheet.notes.append(
+    sheet = Sheet("Aims", AIM_COLUMNS, n_names=2)
+    sheet.rows = [aim_row(one) for one in reached(results, scale, aims)]
+    sheet.notes = aim_notes(sheet.rows, scale)
+    return sheet
+
+
+def aim_row(one: Reached) -> tuple[str, ...]:
+    """An aim as the tables of aims show it."""
+    share = one.share if one.is_full else None
+    return (
+        one.aim.workload,
+        one.aim.what,
+        one.aim.wanted,
+        number(one.value),
+        "–" if share is None else f"{share:.2f}",
+        one.verdict,
+    )
+
+
+def aim_notes(rows: Sequence[tuple[str, ...]], scale: float) -> list[str]:
+    """What a reader of some rows of aims must know; their last column is whether it is met."""
+    notes = []
+    if scale != 1.0 and rows:
+        notes.append(
             f"The aims are for full size; this is scale {scale:g}, at which they are not judged."
         )
-    if any(row[-1].endswith("?") for row in sheet.rows):
-        sheet.notes.append(
+    if any(row[-1].endswith("?") for row in rows):
+        notes.append(
             "? others used the core while this was timed, which lengthens long calls more than "
             "short ones; ratios above all are not to be trusted."
         )
-    return sheet
+    return notes
 
 
 def all_sheets(results: Results, scale: float) -> list[Sheet]:

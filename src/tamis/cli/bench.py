@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tamis.bench.aims import reached
@@ -20,6 +19,7 @@ from tamis.bench.results import Key, Listener, Results
 from tamis.bench.suite import WORKLOADS, plan
 from tamis.bench.sweeps import plan_sweeps
 from tamis.bench.tables import Sheet, all_sheets
+from tamis.cli.cell_bar import cell_bar
 from tamis.cli.terminal import BadInput, stderr_console
 
 
@@ -103,22 +103,15 @@ def table_of(sheet: Sheet) -> Table:
 
 @contextmanager
 def progress(n_cells: int, quiet: bool) -> Iterator[Listener]:
-    """A bar on a terminal, a line a cell elsewhere."""
-    console = stderr_console()
-    is_shown = console.is_terminal and not quiet
-    columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not is_shown
-    ) as bar:
-        task = bar.add_task("", total=n_cells)
+    """A listener that shows a bar for cells of equal weight."""
+    with cell_bar(n_cells, float(n_cells), quiet=quiet) as bar:
 
         def listen(key: Key, state: str, seconds: float) -> None:
             if state == "starts":
-                bar.update(task, description=key.title)
-                return
-            bar.advance(task)
-            if not quiet:
-                took = f"{seconds:.1f} s" if state == "done" else "kept"
-                bar.console.print(f"{key.title}: {took}", style="dim")
+                bar.start(key.title)
+            elif state == "kept":
+                bar.leave_out(key.title, 1.0, state)
+            else:
+                bar.finish(key.title, 1.0, f"{seconds:.1f} s")
 
         yield listen

@@ -17,6 +17,53 @@ def _bench() -> None:
     pass
 
 
+@bench.command("all")
+def all_parts(
+    scale: Annotated[
+        float, typer.Option(help="Share of the subscriptions, of events and of requests.")
+    ] = 0.01,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART,…",
+            help="engine, algorithms, events, store, delivery, startup, spark; none measures "
+            "nothing new.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
+    ] = Path("build/bench"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep what has a result file at this scale.")
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the results as Markdown, with plots beside it."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Measure the headline figures of all parts: below half an hour at --scale 1.
+
+    Cells of the other benchmarks: the engine, the papers' algorithms, space and time, the service
+    and its store (on PostgreSQL too where a server is found), delivery, start-up and Spark. A cell
+    that fails is told at the end, and does not keep the others from being measured.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench all --scale 0.01 --only engine,startup[/cyan]
+
+    [cyan]tamis bench all --scale 1 --resume --report docs/performance.md[/cyan]
+    """
+    with exit_codes():
+        require_extra("bench", "matplotlib", "rtree", "duckdb", "polars")
+        require_extra("spark", "pyspark")
+        require_extra("service", "sqlalchemy", "fastapi", "httpx")
+        from tamis.cli.bench_all import AllBench
+
+        is_whole = AllBench(scale, only or (), output, resume, report, json).run()
+    raise typer.Exit(0 if is_whole else 1)
+
+
 @bench.command()
 def engine(
     workload: Annotated[
@@ -61,7 +108,7 @@ def engine(
 
     [cyan]tamis bench engine --workload W1 --scale 0.1[/cyan]
 
-    [cyan]tamis bench engine --scale 1 --sweeps --report docs/performance.md[/cyan]
+    [cyan]tamis bench engine --scale 1 --sweeps --report docs/engine.md[/cyan]
     """
     with exit_codes():
         from tamis.cli.bench import EngineBench

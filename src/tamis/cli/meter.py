@@ -6,12 +6,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from tamis.cli.terminal import stderr_console
+
+if TYPE_CHECKING:  # the rest of rich is imported where somebody looks
+    from rich.console import Console
+    from rich.progress import Progress
 
 
 class Meter:
@@ -33,6 +34,8 @@ class Meter:
         if not self.is_terminal or (beside_stdout and sys.stdout.isatty()):
             yield
             return
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=self.console, transient=True) as self._progress:
             self._progress.add_task("loading subscriptions")
@@ -50,6 +53,8 @@ class Meter:
 
     def print_summary(self, summary: Mapping[str, float]) -> None:
         """A small table at the end."""
+        from rich.table import Table
+
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="dim")
         table.add_column(justify="right")

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tamis.cli.terminal import BadInput, message_of
 from tamis.errors import TamisError, quoted
@@ -232,6 +231,8 @@ def _event_of_row(row: dict[str, Any], line: int) -> Event:
 
 def _parquet_batches(path: str) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The batches of a file, each with the number of its first row."""
+    import pyarrow.parquet as pq
+
     try:
         with Path(path).open("rb") as stream, pq.ParquetFile(stream) as file:
             first = 1

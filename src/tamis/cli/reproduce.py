@@ -8,13 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from tamis.bench.reproduce.figures import Figure, Paper
@@ -23,6 +16,7 @@ from tamis.bench.reproduce.reading import read_at
 from tamis.bench.reproduce.runner import KEPT, STARTS, Cell, Listener, cells_of, run
 from tamis.bench.reproduce.verdicts import Verdict
 from tamis.bench.results import Results
+from tamis.cli.cell_bar import cell_bar
 from tamis.cli.terminal import BadInput, stderr_console
 
 _STYLES = {Verdict.HOLDS: "green", Verdict.FAILS: "yellow", Verdict.UNKNOWN: "dim"}
@@ -87,29 +81,16 @@ class ReproduceBench:
 
 @contextmanager
 def _progress(cells: Sequence[Cell], scale: float) -> Iterator[Listener]:
-    """A bar with the time that is left on a terminal, a line a cell elsewhere."""
-    console = stderr_console()
-    columns = (TextColumn("{task.description:<44}"), BarColumn(), TextColumn("{task.fields[n]}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn(),
-        console=console, transient=True, disable=not console.is_terminal,
-        speed_estimate_period=3_600,
-    ) as progress:  # fmt: skip
-        task = progress.add_task("", total=sum(cell.weight for cell in cells), n="")
-        n_heard = 0
+    """A listener that shows a bar."""
+    with cell_bar(len(cells), sum(cell.weight for cell in cells)) as bar:
 
         def listen(cell: Cell, state: str, seconds: float) -> None:
-            nonlocal n_heard
+            title = cell.title(scale)
             if state == STARTS:
-                progress.update(task, description=cell.title(scale))
-                return
-            n_heard += 1
-            if state == KEPT:  # took no time, and must not make the rest look short
-                shrunk = (progress.tasks[task].total or 0.0) - cell.weight
-                progress.update(task, total=shrunk, n=f"{n_heard}/{len(cells)}")
+                bar.start(title)
+            elif state == KEPT:
+                bar.leave_out(title, cell.weight, "kept")
             else:
-                progress.update(task, advance=cell.weight, n=f"{n_heard}/{len(cells)}")
-            took = "kept" if state == KEPT else f"{seconds:.1f} s"
-            progress.console.print(f"{cell.title(scale)}: {took}", style="dim")
+                bar.finish(title, cell.weight, f"{seconds:.1f} s")
 
         yield listen

@@ -8,14 +8,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tamis.cli.terminal import BadInput
 from tamis.index import MatchSet
+
+if TYPE_CHECKING:  # imported where a file is Parquet
+    import pyarrow.parquet as pq
 
 STDOUT = "-"
 COLUMNS = pa.schema(
@@ -41,6 +43,8 @@ def opened_writer(path: str) -> Iterator[Writer]:
     if path == STDOUT:
         yield JsonLines(sys.stdout.buffer)
     elif ending == ".parquet":
+        import pyarrow.parquet as pq
+
         with _whole_file(Path(path)) as stream, pq.ParquetWriter(stream, COLUMNS) as file:
             writer = Parquet(file)
             yield writer

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.delivery.notification import NOTIFICATION_SCHEMA, notification_id
 from tamis.delivery.settings import parse_settings
@@ -62,6 +61,8 @@ def apply_caps(capped: pa.Table, ledger: pa.Table, now_us: int) -> tuple[pa.Tabl
     a rate cap. Requires that every notification due up to ``now_us``
     was given by now, and none later. Returns what is told, and the next ledger.
     """
+    import pyarrow.compute as pc  # takes long, and who only reads settings does not need it
+
     rows = capped.sort_by([(name, "ascending") for name in ("subscription_id", "due", "part")])
     told, touched = _tell(rows, ledger) if rows.num_rows else (rows, empty_ledger())
     quiet = ledger.filter(
@@ -73,6 +74,8 @@ def apply_caps(capped: pa.Table, ledger: pa.Table, now_us: int) -> tuple[pa.Tabl
 
 def _tell(rows: pa.Table, ledger: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Tell what the caps allow; also the new ledger of the subscriptions in ``rows``."""
+    import pyarrow.compute as pc
+
     ids = rows["subscription_id"].combine_chunks()
     codes = ids.dictionary_encode().indices.to_numpy()
     first = np.flatnonzero(np.diff(codes, prepend=-1))  # of each subscription
@@ -174,7 +177,7 @@ def _notices(entries: pa.Table, due_us: _Numbers, schema: pa.Schema) -> pa.Table
 
 
 def _numbers(table: pa.Table, name: str) -> _Numbers:
-    made: _Numbers = pc.fill_null(table[name], 0).to_numpy()
+    made: _Numbers = table[name].fill_null(0).to_numpy()
     return made
 
 

@@ -12,8 +12,9 @@ from typing import Any
 from tamis.index.building import FEW_SLOTS, MIN_DENSE
 from tamis.index.engine import MANY_BURIED
 from tamis.index.head import HEAD_SLOTS
-from tamis.index.index import MIN_BATCH, Index
+from tamis.index.index import Index
 from tamis.index.moving import MIN_DELTA
+from tamis.index.reader import MIN_BATCH
 from tamis.kernels.compiled import IS_COMPILED
 from tamis.language import Filter, col
 from tamis.model import Event, Subscription

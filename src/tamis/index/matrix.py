@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.errors import InvalidValue
 from tamis.model import Schema
@@ -115,7 +114,7 @@ def _fill(matrix: Matrix, name: str, array: Any, columns: Columns) -> bool:
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         is_null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         zero = False if pa.types.is_boolean(kind) else 0
-        filled = pc.fill_null(array, zero) if array.null_count else array
+        filled = array.fill_null(zero) if array.null_count else array
         return _fill_numbers(matrix, name, _to_numpy(filled), is_null, columns)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
         return _fill_values(matrix, name, array, columns)
@@ -183,6 +182,6 @@ def _fill_values(matrix: Matrix, name: str, array: Any, columns: Columns) -> boo
         if not encoded.is_plain:
             return False
         table[i] = encoded.vector[touched]
-    numbers = pc.fill_null(coded.indices, len(values)) if coded.null_count else coded.indices
+    numbers = coded.indices.fill_null(len(values)) if coded.null_count else coded.indices
     matrix[:, touched] = table[_to_numpy(numbers)]
     return True

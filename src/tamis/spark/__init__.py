@@ -1,17 +1,22 @@
 """Tamis on Spark: needs the extra ``tamis[spark]``, and brings its own Java where there is none."""
 
-from tamis.spark.change_store import ChangeStore
-from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
-from tamis.spark.database import DatabaseOutbox
-from tamis.spark.events import EventMapping
-from tamis.spark.java import java_home
-from tamis.spark.match_log import MatchLog
-from tamis.spark.matching import dead_letters, match, match_to_parquet
-from tamis.spark.notifier import NotifyStream, notify_stream
-from tamis.spark.outbox import ParquetOutbox
-from tamis.spark.runtime import session
-from tamis.spark.snapshots import SnapshotStore
-from tamis.spark.streaming import MatchStream, match_stream
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tamis.spark.change_store import ChangeStore
+    from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
+    from tamis.spark.database import DatabaseOutbox
+    from tamis.spark.events import EventMapping
+    from tamis.spark.java import java_home
+    from tamis.spark.match_log import MatchLog
+    from tamis.spark.matching import dead_letters, match, match_to_parquet
+    from tamis.spark.notifier import NotifyStream, notify_stream
+    from tamis.spark.outbox import ParquetOutbox
+    from tamis.spark.runtime import session
+    from tamis.spark.snapshots import SnapshotStore
+    from tamis.spark.streaming import MatchStream, match_stream
 
 __all__ = [
     "ChangeDirectory",
@@ -33,3 +38,33 @@ __all__ = [
     "notify_stream",
     "session",
 ]
+
+_HOMES = {
+    "tamis.spark.change_store": ("ChangeStore",),
+    "tamis.spark.changes": ("ChangeDirectory", "ChangeSource", "ChangeTable"),
+    "tamis.spark.database": ("DatabaseOutbox",),
+    "tamis.spark.events": ("EventMapping",),
+    "tamis.spark.java": ("java_home",),
+    "tamis.spark.match_log": ("MatchLog",),
+    "tamis.spark.matching": ("dead_letters", "match", "match_to_parquet"),
+    "tamis.spark.notifier": ("NotifyStream", "notify_stream"),
+    "tamis.spark.outbox": ("ParquetOutbox",),
+    "tamis.spark.runtime": ("session",),
+    "tamis.spark.snapshots": ("SnapshotStore",),
+    "tamis.spark.streaming": ("MatchStream", "match_stream"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names load when first used, so that a pipeline can start Java before it has read the engine.
+    from importlib import import_module
+
+    for module, names in _HOMES.items():
+        if name in names:
+            held = globals()[name] = getattr(import_module(module), name)
+            return held
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

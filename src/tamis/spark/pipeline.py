@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -141,16 +142,18 @@ class Pipeline:
             self._state.release()
 
     def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
-        from tamis.spark.sources import open_changes, open_events
-        from tamis.spark.streaming import match_stream
-
         self.check()
         if not self.claim():
             raise PipelineError(
                 f"another pipeline runs with the state {self.settings.state}; stop it first, or "
                 "give this one a folder of its own"
             )
-        self.connect()
+        with ThreadPoolExecutor(1) as threads:  # Java starts while Python reads the engine
+            connected = threads.submit(self.connect)
+            from tamis.spark.sources import open_changes, open_events
+            from tamis.spark.streaming import match_stream
+
+            connected.result()
         settings, spark = self.settings, self._spark
         assert spark is not None
         initial = self._initial()

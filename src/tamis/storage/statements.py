@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import Connection, Table
-from sqlalchemy.dialects import postgresql, sqlite
 
 
 def upsert(connection: Connection, table: Table) -> Any:
     """An INSERT that can deal with a row that is there already: ``on_conflict_do_…``."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    return dialect.insert(table)
+    # The dialect of the connection is there already; the other one takes long to import.
+    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)

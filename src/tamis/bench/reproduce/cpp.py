@@ -45,7 +45,7 @@ PAPER = Paper(
     "The same algorithms in C++",
     "What implementations in C++ with AVX2 took on one core of such a machine, measured apart from "
     "this project, against ours: kernels of Numba over arrays. The workloads are those of "
-    "[performance.md](performance.md).",
+    "[engine.md](engine.md).",
     (
         _experiment("W1", REIN, TAMA, OP_INDEX),
         _experiment("W3", REIN),

@@ -94,5 +94,6 @@ def run(
             place = (cell.paper.key, cell.experiment.name, cell.point)
         with no_gc():
             found = cell.experiment.measure(case, cell.line)
-        results.write(key, found)
-        listen(cell, DONE, perf_counter() - start)
+        seconds = perf_counter() - start
+        results.write(key, found, seconds)
+        listen(cell, DONE, seconds)

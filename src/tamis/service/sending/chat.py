@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import cached_property
 from typing import Any
-
-import apprise
 
 from tamis.service.sending.digest import Digest, write_digest
 from tamis.service.sending.message import Message
@@ -22,16 +21,22 @@ _THREADS = 8
 class ChatTransport:
     """Sends notifications to the services of Apprise that the settings allow.
 
-    A service is told in a thread: Apprise waits for answers in its own way.
+    A service is told in a thread: Apprise waits for answers in its own way. It is imported there
+    too, when something is first sent: it takes long, and most have nobody to tell by it.
     """
 
     def __init__(self, settings: AppriseSettings) -> None:
         self._settings = settings
-        self._asset = apprise.AppriseAsset(
+        self._threads = ThreadPoolExecutor(_THREADS, "tamis-chat")
+
+    @cached_property
+    def _asset(self) -> Any:
+        from apprise import AppriseAsset
+
+        return AppriseAsset(
             app_id="Tamis", app_desc="Tamis", app_url="", secure_logging=True,
             http_redirects=False, async_mode=False,
         )  # fmt: skip
-        self._threads = ThreadPoolExecutor(_THREADS, "tamis-chat")
 
     async def send(self, message: Message, at: datetime) -> Outcome:
         """Send a notification."""
@@ -46,17 +51,21 @@ class ChatTransport:
             return failed(f"no answer within {2 * self._settings.timeout.total_seconds():g} s")
 
     def _tell(self, address: str, digest: Digest) -> Outcome:
+        from apprise import NotifyFormat
+
         service = self._service(address)
         if service is None:
             return hopeless("Apprise cannot use this address")
         is_sent = service.notify(
-            title=digest.headline, body=digest.text, body_format=apprise.NotifyFormat.TEXT
+            title=digest.headline, body=digest.text, body_format=NotifyFormat.TEXT
         )
         return SENT if is_sent else failed("the service did not take it; Apprise does not say why")
 
     def _service(self, address: str) -> Any:
         """The service of an address; what the address says of timeouts and redirects is void."""
-        service = apprise.Apprise.instantiate(address, asset=self._asset)
+        from apprise import Apprise
+
+        service = Apprise.instantiate(address, asset=self._asset)
         if service is None or not _schemas(service) & set(self._settings.schemas):
             return None
         service.redirects = False

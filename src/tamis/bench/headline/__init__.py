@@ -1,0 +1,1 @@
+"""The headline benchmark: some cells of every part, run by ``make bench``, and their page."""
