@@ -265,15 +265,17 @@ class Power:
     line: str
     least: float
     most: float
+    of: str = ""  # what grows, if the figure shows several things
 
     def judge(self, data: Data, labels: Mapping[str, str]) -> Judged:
         """By a straight line through the logarithms."""
         held = {x: y for x, y in data.get(self.line, {}).items() if x > 0 and y > 0}
+        what = f"{self.of}: {labels[self.line]}" if self.of else labels[self.line]
         if len(held) < 2:
-            return _trend(Verdict.UNKNOWN, f"{labels[self.line]} has fewer than two points")
+            return _trend(Verdict.UNKNOWN, f"{what} has fewer than two points")
         exponent = float(np.polyfit(np.log(list(held)), np.log(list(held.values())), 1)[0])
         found = (
-            f"{labels[self.line]} grows with the power {exponent:.2f}; by the paper "
+            f"{what} grows with the power {exponent:.2f}; by the paper "
             f"{self.least:g} to {self.most:g}"
         )
         is_so = self.least <= exponent <= self.most

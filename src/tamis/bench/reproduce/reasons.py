@@ -199,10 +199,13 @@ MO_TREE = {
 }
 
 YANDEX = {
-    "10": "Nine tenths of the time go into what comes behind the descent, in one phase and in two: "
-    "280 filters an event with a polygon, a distance, a list or a NOT are revised in Python, for "
-    "25 µs each (counted at 300,000). The descent alone takes 0.09 ms in one phase and 0.38 in "
-    "two: a path that is nobody else's is not drawn in our tree but compared beside the "
-    "subscription, so that terms that nobody shares cost nothing in one phase either, and the "
-    "second phase has nothing to save.",
+    "10": "What comes behind the descent is the same in one phase and in two: 0.37 ms at 300,000. "
+    "Counted at 37,500, a descent finds 65 conjunctions an event, of which 36 have a polygon, a "
+    "distance, a NOT or an attribute outside the tree and are put to their tests by a kernel; "
+    "Python is asked about none. What differs is the descent, 0.09 ms in one phase and 0.41 in "
+    "two at 300,000: a path that is nobody else's is not drawn in our tree but compared beside "
+    "the subscription, so that terms that nobody shares cost nothing in one phase either. An "
+    "event visits 281 nodes and compares 95 subscriptions beside them; with three names in the "
+    "tree 199 nodes and 3,749 subscriptions (counted at 37,500), and the second phase has nothing "
+    "to save.",
 }
