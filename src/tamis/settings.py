@@ -41,7 +41,9 @@ def _long_span(raw: Any) -> Any:
 
 
 def _spelt(span: timedelta) -> str:
-    return f"{span // timedelta(milliseconds=1)} ms"
+    milliseconds = span // timedelta(milliseconds=1)
+    unit = next(unit for unit in reversed(_MILLISECONDS) if milliseconds % _MILLISECONDS[unit] == 0)
+    return f"{milliseconds // _MILLISECONDS[unit]} {unit}"
 
 
 _AS_TEXT = PlainSerializer(_spelt, when_used="json")

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from tamis.model.event_arrow import flat_columns
 from tamis.spark.layers import Layer, Rows, open_layer
+from tamis.values import attributes_of
 
 Array = npt.NDArray[Any]
 
@@ -103,7 +104,7 @@ class OpenVersion:
         Events one by one become columns first, where they can: each layer takes those at once.
         """
         if isinstance(attributes, list) and len(self._layers) > 1:
-            attributes = flat_columns([one.attributes for one in attributes]) or attributes
+            attributes = flat_columns([attributes_of(one) for one in attributes]) or attributes
         for (layer, is_removed), start in zip(self._layers, self._starts, strict=False):
             if not len(layer):
                 continue
