@@ -37,7 +37,7 @@ def serve(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         process = subprocess.Popen(command, stdout=out, stderr=errors, text=True)
     url = f"http://127.0.0.1:{port}"
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 240  # an empty cache of kernels is filled first
         while True:
             assert process.poll() is None, (folder / "err").read_text()
             assert time.monotonic() < until
