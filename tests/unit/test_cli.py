@@ -568,6 +568,9 @@ def test_exit_codes_of_the_program(
 
 
 def test_an_interrupt_ends_with_130_and_leaves_no_file(run: Callable[..., Any]) -> None:
+    with program(*MATCH, "-") as first:  # which compiles kernels if it must, for a minute perhaps
+        first.communicate(b'{"price": 1}\n', timeout=240)
+        assert first.returncode == 0
     with program(*MATCH, "-", "-o", "out.parquet") as running:
         assert running.stdin is not None
         assert running.stderr is not None
