@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tamis.lazy import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from tamis.index import Index, MatchSet
@@ -31,17 +33,5 @@ _HOMES = {
     "tamis.model": ("Event", "Point", "Polygon", "Range", "Schema", "Subscription"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Names load when first used, so that `tamis --help` need not wait for Arrow and sqlglot.
-    from importlib import import_module
-
-    for module, names in _HOMES.items():
-        if name in names:
-            held = globals()[name] = getattr(import_module(module), name)
-            return held
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# `tamis --help` need not wait for Arrow and sqlglot.
+__getattr__, __dir__ = _lazy_names(__name__, _HOMES)

@@ -9,6 +9,19 @@ import typer
 
 from tamis.cli.terminal import exit_codes, require_extra
 
+Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what has a result file.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Keep what has a result file at this scale.")
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the results as Markdown, with plots beside it."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
 bench = typer.Typer(name="bench", help="Measure Tamis on this machine.", no_args_is_help=True)
 
 
@@ -30,17 +43,10 @@ def all_parts(
             "nothing new.",
         ),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
-    ] = Path("build/bench"),
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep what has a result file at this scale.")
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the results as Markdown, with plots beside it."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    output: Output = Path("build/bench"),
+    resume: Resume = False,
+    report: Report = None,
+    json: Json = False,
 ) -> None:
     """Measure the headline figures of all parts: below half an hour at --scale 1.
 
@@ -81,23 +87,16 @@ def engine(
             "changes, readers, first-use; none measures nothing new.",
         ),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
-    ] = Path("build/bench/engine"),
+    output: Output = Path("build/bench/engine"),
     sweeps: Annotated[
         bool, typer.Option("--sweeps", help="Also vary N, M, width and skew, for the plots.")
     ] = False,
     largest: Annotated[
         int, typer.Option(metavar="N", help="The most subscriptions of the sweep over N.")
     ] = 4_000_000,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what has a result file.")
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the results as Markdown, with plots beside it."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    fresh: Fresh = False,
+    report: Report = None,
+    json: Json = False,
 ) -> None:
     """Measure the index against a scan, NumPy, rtree, DuckDB and Polars, and against its aims.
 
@@ -134,19 +133,15 @@ def events(
         list[str] | None,
         typer.Option(metavar="N,…", help="Other sizes too, such as 500k,2M,5M; for the plots."),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
-    ] = Path("build/bench/events"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what has a result file.")
-    ] = False,
+    output: Output = Path("build/bench/events"),
+    fresh: Fresh = False,
     report: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Write the results into its measured part, with plots beside it."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Measure space and time: subscriptions that move, events that stay valid.
 
@@ -176,13 +171,9 @@ def spark(
         typer.Option(metavar="CELL,…", help="parquet, join, stream; all if not said."),
     ] = None,
     minutes: Annotated[float, typer.Option(help="How long the stream is watched.")] = 1.0,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
-    ] = Path("build/bench/spark"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what has a result file.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    output: Output = Path("build/bench/spark"),
+    fresh: Fresh = False,
+    json: Json = False,
 ) -> None:
     """Measure matching on Spark: Parquet to Parquet, against a join, and as a stream.
 
@@ -214,7 +205,9 @@ def service(
     ] = 0.1,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="CELL,…", help="requests, import, deliveries; all if not said."),
+        typer.Option(
+            metavar="CELL,…", help="requests, import, upload, deliveries; all if not said."
+        ),
     ] = None,
     database: Annotated[
         str | None,
@@ -222,17 +215,13 @@ def service(
             metavar="URL", help="postgresql://user@host/name, an empty one; SQLite if not said."
         ),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
-    ] = Path("build/bench/service"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what has a result file.")
-    ] = False,
+    output: Output = Path("build/bench/service"),
+    fresh: Fresh = False,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the results into its measured part."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Measure the service: 300 requests a second over HTTP, an import, webhooks that are sent.
 
@@ -304,9 +293,7 @@ def reproduce(
     scale: Annotated[
         float, typer.Option(help="Share of the paper's subscriptions and events.")
     ] = 0.1,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep what has a result file at this scale.")
-    ] = False,
+    resume: Resume = False,
     headline: Annotated[
         bool,
         typer.Option(
@@ -314,9 +301,7 @@ def reproduce(
             help="The main figures with few points: about ten minutes a paper at full scale.",
         ),
     ] = False,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
-    ] = Path("build/bench/reproduce"),
+    output: Output = Path("build/bench/reproduce"),
     report: Annotated[
         Path | None,
         typer.Option(

@@ -26,9 +26,9 @@ keep = "5 min"
 """
 
 _SENDER = """\
-keep = 300
-keep_dead = 300
-first_retry = 1
+keep = "5 min"
+keep_dead = "5 min"
+first_retry = "1 s"
 
 [webhook]
 allow_networks = ["127.0.0.0/8"]
