@@ -17,6 +17,7 @@ from sqlalchemy import update
 from tamis.client import AsyncClient, Client
 from tamis.errors import NotAllowed, StorageUnavailable
 from tamis.service import operations as operations_module
+from tamis.service import turns
 from tamis.service.event_log import FileLog
 from tamis.service.live_index import LiveIndex
 from tamis.service.operations import Operations
@@ -159,7 +160,7 @@ def test_the_client_knows_all_of_it(service: Service) -> None:
 def test_figures_are_not_known_while_the_database_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations_module, "_REST", 0)
+    monkeypatch.setattr(turns, "_REST", 0)
     database = Database(f"sqlite:///{tmp_path}/tamis.db")
     database.migrate()
     operations = Operations(
@@ -205,7 +206,7 @@ class Pipeline:
 def test_the_pipeline_is_read_where_it_writes_its_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations_module, "_REST", 0)
+    monkeypatch.setattr(turns, "_REST", 0)
     database = Database(f"sqlite:///{tmp_path}/tamis.db")
     database.migrate()
     pipeline, log = Pipeline(tmp_path), FileLog(tmp_path / "events")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from tamis.service.logs import log
 from tamis.service.pipeline_status import PipelineStatus, read_status
 from tamis.service.recent import RecentEvents
 from tamis.service.standing_out import N_EVENTS, StandingOut, find_standing_out
+from tamis.service.turns import Turn
 from tamis.storage import Database
 from tamis.storage.figures import Figures, read_figures
 from tamis.storage.inbox import Inbox
@@ -27,8 +26,6 @@ __all__ = ["Operations"]
 N_POINTS = 300
 _EVERY_S = 2.0
 _STANDING_OUT_EVERY_S = 60.0
-_REST = 100  # so many times as long as something took it is not done again,
-_LONGEST_REST_S = 300.0  # but no longer: it may have taken long only this once
 _RATE_SAMPLES = 6  # a rate is taken over so many
 _WARN_AFTER_S = 3_600.0
 
@@ -78,9 +75,9 @@ class Operations:
         self._n_notifications: int | None = None
         self._files: FileCounts | None = None
         self._standing_out = StandingOut()
-        self._figures_turn, self._files_turn = _Turn(), _Turn()
-        self._standing_out_turn = _Turn(_STANDING_OUT_EVERY_S)
-        self._warning_turn = _Turn(_WARN_AFTER_S)
+        self._figures_turn, self._files_turn = Turn(), Turn()
+        self._standing_out_turn = Turn(_STANDING_OUT_EVERY_S)
+        self._warning_turn = Turn(_WARN_AFTER_S)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="operations", daemon=True)
 
@@ -200,26 +197,6 @@ class Operations:
         if self._files is not None and self._files.oldest_unread_s is not None:
             known.append(self._files.oldest_unread_s)
         return round(max(known), 3) if known else None
-
-
-class _Turn:
-    """Something that is done now and then: not too soon, and the more rarely the longer it takes.
-
-    What failed is tried again the next time.
-    """
-
-    def __init__(self, every_s: float = 0.0) -> None:
-        self._every_s, self._next = every_s, 0.0
-
-    def take(self, do: Callable[[], None]) -> None:
-        """Do it, if it is time."""
-        since = time.monotonic()
-        if since < self._next:
-            return
-        do()
-        now = time.monotonic()
-        rest = min(_REST * (now - since), _LONGEST_REST_S)
-        self._next = now + max(self._every_s, rest)
 
 
 def _fresh(sample: Sample) -> PipelineStatus | None:
