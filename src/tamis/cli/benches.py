@@ -280,6 +280,37 @@ def soak(
 
 
 @bench.command()
+def walk(
+    scale: Annotated[float, typer.Option(help="Share of the subscriptions: 1 is a million.")] = 0.1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result file goes.")
+    ] = Path("build/bench/walk"),
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the result into its measured part."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure the walk of an event from the request to the webhook, stage by stage.
+
+    A service with its pipeline and its sender, as `tamis serve` starts them; events and
+    subscriptions pass one at a time. Then what each stage costs alone.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench walk --scale 0.01[/cyan]
+
+    [cyan]tamis bench walk --scale 1 --report docs/architecture.md[/cyan]
+    """
+    with exit_codes():
+        require_extra("service", "sqlalchemy", "fastapi", "httpx")
+        require_extra("spark", "pyspark")
+        from tamis.cli.bench_walk import WalkBench
+
+        WalkBench(scale, output, report, json).run()
+
+
+@bench.command()
 def reproduce(
     papers: Annotated[
         list[str],

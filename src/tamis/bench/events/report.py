@@ -7,12 +7,10 @@ from pathlib import Path
 
 from tamis.bench.events.figures import FIGURES, draw_plots, polygon_sheet, reader_sheet, sheet_of
 from tamis.bench.events.suite import AIMS
+from tamis.bench.measured_part import write_measured_part
 from tamis.bench.report import NothingMeasured, describe_machine
 from tamis.bench.results import Results
 from tamis.bench.tables import Sheet, aim_sheet
-
-MEASURED_FROM = "<!-- measured: `tamis bench events --report` writes this part -->"
-MEASURED_TO = "<!-- end of the measured part -->"
 
 
 def write_report(results: Results, scale: float, path: Path) -> list[Path]:
@@ -23,9 +21,6 @@ def write_report(results: Results, scale: float, path: Path) -> list[Path]:
             f"no results at scale {scale:g} in {results.directory}; run `tamis bench events "
             f"--scale {scale:g}` first"
         )
-    page = path.read_text() if path.exists() else ""
-    before, _, rest = page.partition(MEASURED_FROM)
-    after = rest.partition(MEASURED_TO)[2]
     path.parent.mkdir(parents=True, exist_ok=True)
     plots = draw_plots(results, scale, path.parent / "figures")
     parts = [
@@ -48,10 +43,7 @@ def write_report(results: Results, scale: float, path: Path) -> list[Path]:
     if polygons.rows:
         parts += ["### Beside polygons\n", _table(polygons), _POLYGON_NOTE]
     parts += ["### How this was measured\n", _METHOD + describe_machine(measured)]
-    text = "\n".join(parts)
-    path.write_text(
-        f"{before.rstrip()}\n\n{MEASURED_FROM}\n\n{text}\n{MEASURED_TO}\n{after.lstrip()}"
-    )
+    write_measured_part(path, "tamis bench events", "\n".join(parts))
     return [path, *plots.values()]
 
 
