@@ -62,9 +62,11 @@ Python runs one thread at a time but while a kernel works, so the two share more
 *keeps* is the reader's speed against its own in peace.
 """
 _POLYGON_NOTE = """\
-Medians until the rows are there, over the same events, with the matches of the polygons
-themselves. Of each event the shortest of five rounds counts. What was removed is passed over until
-it is merged away.
+Medians until the rows are there, over the same events, with the matches of the shapes themselves:
+polygons of a thousand vertices each, boxes as large in the same places. What boxes add to the time
+alone is the price of any thousand subscriptions beside those that move; what polygons add to that
+is the price of their vertices. Each stands in an index of its own, opened from the same files; of
+each event the shortest of five rounds, taken in turn, counts.
 """
 _METHOD = """\
 - Answers are compared with the oracle (`tamis.language.evaluate`) on a sample before anything is
