@@ -141,9 +141,9 @@ def test_every_cell_and_the_page(results: Results, tmp_path: Path) -> None:
         write_report(results, SCALE, page)
     keys = sorted({*plan(SCALE, []), *plan(SCALE, ["insert", "expiry"], ["2M"])})
     heard: list[str] = []
-    EventsRun(results, False, lambda key, state, _: heard.append(state)).measure(keys)
+    EventsRun(results, True, lambda key, state, _: heard.append(state)).measure(keys)
     assert heard == ["starts", "done"] * len(keys)
-    EventsRun(results, False, lambda key, state, _: heard.append(state)).measure(keys)
+    EventsRun(results, True, lambda key, state, _: heard.append(state)).measure(keys)
     assert heard[2 * len(keys) :] == ["kept"] * len(keys)
     for figure in FIGURES:
         sheet = sheet_of(results, SCALE, figure)

@@ -57,13 +57,13 @@ class EventsRun:
     """A run over some cells; each is saved as soon as it is measured."""
 
     results: Results
-    fresh: bool
+    resume: bool
     listen: Listener
     _movers: Movers | None = field(default=None, init=False)
 
     def measure(self, keys: Sequence[Key]) -> None:
-        """Measure what has no result file yet; with ``fresh`` all of it."""
-        measure_cells(self.results, keys, self._found, self.listen, fresh=self.fresh)
+        """Measure all; with ``resume`` what has no result file yet."""
+        measure_cells(self.results, keys, self._found, self.listen, resume=self.resume)
         self._forget_movers()
 
     def _found(self, key: Key) -> dict[str, Any]:
