@@ -139,12 +139,12 @@ def test_a_run_goes_on_where_it_was(results: Results, monkeypatch: pytest.Monkey
     monkeypatch.setitem(CELLS, "build", type(CELLS["build"])(measure))
     heard: list[tuple[str, str]] = []
     keys = [Key("build", "W1", SCALE), Key("build", "W3", SCALE)]
-    run = Run(results, listen=lambda key, state, _: heard.append((key.workload, state)))
+    run = Run(results, True, lambda key, state, _: heard.append((key.workload, state)))
     run.measure(keys[:1])
     run.measure(keys)
     assert measured == ["W1", "W3"]
     assert heard[2:] == [("W1", "kept"), ("W3", "starts"), ("W3", "done")]
-    Run(results, fresh=True).measure(keys[:1])
+    Run(results).measure(keys[:1])
     assert results.read(keys[0]) == {"n": 3}
 
 

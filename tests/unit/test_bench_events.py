@@ -16,8 +16,9 @@ from tamis.bench.events.figures import FIGURES, keys_of, sheet_of
 from tamis.bench.events.kept import HOUR_S, check, fill, make_boxes, make_near_me
 from tamis.bench.events.memory import grow
 from tamis.bench.events.others import keepers
-from tamis.bench.events.report import MEASURED_FROM, MEASURED_TO, write_report
+from tamis.bench.events.report import write_report
 from tamis.bench.events.suite import AIMS, CELLS, EventsRun, n_of, plan, size_of, spell
+from tamis.bench.measured_part import END, begin
 from tamis.bench.report import NothingMeasured
 from tamis.bench.results import Key, Results
 from tamis.bench.suite import UnknownCell
@@ -28,6 +29,7 @@ from tamis.language import evaluate
 pytest.importorskip("rtree")
 
 SCALE = 0.0005
+MARK = begin("tamis bench events")
 N = 20_000
 
 
@@ -105,6 +107,9 @@ def test_polygons_are_many_cornered_and_where_they_should_be() -> None:
     assert not evaluate(one.condition, {"location": kept.Point(121.52, 31.2)})
     corners = one.filter.polygon.to_geojson()["coordinates"][0]
     assert len(corners) == polygons.N_VERTICES + 1
+    (box,) = polygons.make_boxes(np.array([[121.5, 31.2]]), "b")
+    assert evaluate(box.condition, {"location": kept.Point(121.505, 31.195)})
+    assert not evaluate(box.condition, {"location": kept.Point(121.507, 31.2)})
 
 
 def test_memory_counts_both() -> None:
@@ -136,9 +141,9 @@ def test_every_cell_and_the_page(results: Results, tmp_path: Path) -> None:
         write_report(results, SCALE, page)
     keys = sorted({*plan(SCALE, []), *plan(SCALE, ["insert", "expiry"], ["2M"])})
     heard: list[str] = []
-    EventsRun(results, False, lambda key, state, _: heard.append(state)).measure(keys)
+    EventsRun(results, True, lambda key, state, _: heard.append(state)).measure(keys)
     assert heard == ["starts", "done"] * len(keys)
-    EventsRun(results, False, lambda key, state, _: heard.append(state)).measure(keys)
+    EventsRun(results, True, lambda key, state, _: heard.append(state)).measure(keys)
     assert heard[2 * len(keys) :] == ["kept"] * len(keys)
     for figure in FIGURES:
         sheet = sheet_of(results, SCALE, figure)
@@ -147,7 +152,7 @@ def test_every_cell_and_the_page(results: Results, tmp_path: Path) -> None:
         assert points == ([""] if figure.cell not in ("insert", "expiry") else ["", "2M"])
         assert not any("–" in row for row in sheet.rows)
     page.parent.mkdir()
-    page.write_text(f"Before.\n\n{MEASURED_FROM}\nold\n{MEASURED_TO}\n\nAfter.\n")
+    page.write_text(f"Before.\n\n{MARK}\nold\n{END}\n\nAfter.\n")
     for _ in range(2):
         written = write_report(results, SCALE, page)
     assert {path.name for path in written} == {
@@ -156,7 +161,7 @@ def test_every_cell_and_the_page(results: Results, tmp_path: Path) -> None:
     text = page.read_text()
     assert text.startswith("Before.\n\n")
     assert text.endswith("After.\n")
-    assert text.count(MEASURED_FROM) == text.count("### Beside polygons") == 1
+    assert text.count(MARK) == text.count("### Beside polygons") == 1
     assert "old" not in text.splitlines()
 
 

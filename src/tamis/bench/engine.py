@@ -21,13 +21,13 @@ class Run:
     """
 
     results: Results
-    fresh: bool = False
+    resume: bool = False
     listen: Listener = lambda key, state, seconds: None
     _case: Case | None = field(default=None, init=False)
 
     def measure(self, keys: Sequence[Key]) -> None:
-        """Measure what has no result file yet; with ``fresh`` all of it."""
-        measure_cells(self.results, keys, self._found, self.listen, fresh=self.fresh)
+        """Measure all; with ``resume`` what has no result file yet."""
+        measure_cells(self.results, keys, self._found, self.listen, resume=self.resume)
         self._case = None
 
     def _found(self, key: Key) -> dict[str, Any]:

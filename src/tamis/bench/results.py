@@ -1,4 +1,4 @@
-"""Result files: one JSON file a cell, so that a run that was stopped goes on where it was."""
+"""Result files: one JSON file a cell, so that a run that was stopped can be resumed."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def measure_cells(
     measure: Callable[[Key], dict[str, Any]],
     listen: Listener,
     *,
-    fresh: bool,
+    resume: bool,
 ) -> None:
-    """Measure what has no result file yet, with ``fresh`` all of it; each is saved at once."""
+    """Measure all, with ``resume`` what has no result file yet; each is saved at once."""
     for key in keys:
-        if key in results and not fresh:
+        if resume and key in results:
             listen(key, "kept", 0.0)
             continue
         listen(key, "starts", 0.0)

@@ -61,7 +61,7 @@ class Cell:
 
 def measure_startup(results: Results, keys: Sequence[Key], listen: Listener) -> None:
     """Measure what has no result file yet."""
-    measure_cells(results, keys, lambda key: measure_cell(key.cell), listen, fresh=False)
+    measure_cells(results, keys, lambda key: measure_cell(key.cell), listen, resume=True)
 
 
 def measure_cell(name: str) -> dict[str, Any]:

@@ -189,40 +189,6 @@ def run(
 
 
 @app.command()
-def send(
-    database: Annotated[
-        str,
-        typer.Option(
-            metavar="URL", help="Where notifications wait: sqlite:///path or postgresql://…"
-        ),
-    ],
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The settings of the sender, TOML; see docs/delivery.md."
-        ),
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", metavar="", help="Send what is due, then end.")
-    ] = False,
-) -> None:
-    """Send notifications to webhooks, mail and chat services.
-
-    Any number of these may run on one database. What is under way is finished when it is stopped
-    (Ctrl-C, SIGTERM). The password of the mail server is read from TAMIS_MAIL_PASSWORD.
-
-    [bold]Example[/bold]
-
-    [cyan]tamis send --database sqlite:///tamis.db --settings sender.toml[/cyan]
-    """
-    with exit_codes():
-        require_extra("service", "httpx", "aiosmtplib", "apprise", "standardwebhooks")
-        from tamis.cli.sending import SendJob
-
-        SendJob(database, settings, once).run()
-
-
-@app.command()
 def demo(
     n_searches: Annotated[
         int | None,

@@ -33,7 +33,7 @@ class EngineBench:
     output: Path
     sweeps: bool
     largest: int
-    fresh: bool
+    resume: bool
     report: Path | None
     as_json: bool
 
@@ -42,7 +42,7 @@ class EngineBench:
         results = Results(self.output)
         keys = self._keys()
         with progress(len(keys), quiet=self.as_json) as listen:
-            Run(results, self.fresh, listen).measure(keys)
+            Run(results, self.resume, listen).measure(keys)
         if self.report is not None:
             self._write_report(results)
         if self.as_json:

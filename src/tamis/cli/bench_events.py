@@ -28,7 +28,7 @@ class EventsBench:
     only: Sequence[str]
     sizes: Sequence[str]
     output: Path
-    fresh: bool
+    resume: bool
     report: Path | None
     as_json: bool
 
@@ -39,7 +39,7 @@ class EventsBench:
         results = Results(self.output)
         keys = plan(self.scale, _words(self.only), _words(self.sizes))
         with progress(len(keys), quiet=self.as_json) as listen:
-            EventsRun(results, self.fresh, listen).measure(keys)
+            EventsRun(results, self.resume, listen).measure(keys)
         if self.report is not None:
             self._write_report(results, self.report)
         if self.as_json:

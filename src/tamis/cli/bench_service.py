@@ -22,7 +22,7 @@ class ServiceBench:
     only: Sequence[str]
     database: str | None
     output: Path
-    fresh: bool
+    resume: bool
     report: Path | None
     as_json: bool
 
@@ -37,7 +37,7 @@ class ServiceBench:
         if self.database is not None and len(keys) > 1:
             raise BadInput("--database: each cell needs an empty one; say which with --only")
         with progress(len(keys), quiet=self.as_json) as listen:
-            ServiceRun(results, self.scale, self.database, self.fresh, listen).measure(keys)
+            ServiceRun(results, self.scale, self.database, self.resume, listen).measure(keys)
         if self.report is not None:
             written = write_report(results, self.scale, self.report)
             stderr_console().print(f"wrote {written}", soft_wrap=True)

@@ -21,7 +21,7 @@ class SparkBench:
     only: Sequence[str]
     minutes: float
     output: Path
-    fresh: bool
+    resume: bool
     as_json: bool
 
     def run(self) -> None:
@@ -39,6 +39,6 @@ class SparkBench:
                 console.print(text, style="dim", end="\r")
 
         with progress(len(keys), quiet=self.as_json) as listen:
-            run = SparkRun(results, self.scale, 60 * self.minutes, self.fresh, listen, tell)
+            run = SparkRun(results, self.scale, 60 * self.minutes, self.resume, listen, tell)
             run.measure(keys)
         print_cells(results, keys, self.scale, AIMS, as_json=self.as_json)

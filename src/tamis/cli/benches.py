@@ -12,15 +12,15 @@ from tamis.cli.terminal import exit_codes, require_extra
 Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result files are.")
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what has a result file.")]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Keep what has a result file at this scale.")
+    bool,
+    typer.Option("--resume", metavar="", help="Keep what has a result file at this scale."),
 ]
 Report = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write the results as Markdown, with plots beside it."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object instead.")]
 
 bench = typer.Typer(name="bench", help="Measure Tamis on this machine.", no_args_is_help=True)
 
@@ -89,19 +89,20 @@ def engine(
     ] = None,
     output: Output = Path("build/bench/engine"),
     sweeps: Annotated[
-        bool, typer.Option("--sweeps", help="Also vary N, M, width and skew, for the plots.")
+        bool,
+        typer.Option("--sweeps", metavar="", help="Also vary N, M, width and skew, for the plots."),
     ] = False,
     largest: Annotated[
         int, typer.Option(metavar="N", help="The most subscriptions of the sweep over N.")
     ] = 4_000_000,
-    fresh: Fresh = False,
+    resume: Resume = False,
     report: Report = None,
     json: Json = False,
 ) -> None:
     """Measure the index against a scan, NumPy, rtree, DuckDB and Polars, and against its aims.
 
     Results are compared with the scan before anything is timed. Each cell is a JSON file in
-    --output with the machine and the versions; a run that was stopped goes on where it was.
+    --output with the machine and the versions; a run that was stopped goes on with --resume.
 
     [bold]Example[/bold]
 
@@ -113,7 +114,7 @@ def engine(
         from tamis.cli.bench import EngineBench
 
         EngineBench(
-            workload or (), scale, only or (), output, sweeps, largest, fresh, report, json
+            workload or (), scale, only or (), output, sweeps, largest, resume, report, json
         ).run()
 
 
@@ -134,7 +135,7 @@ def events(
         typer.Option(metavar="N,…", help="Other sizes too, such as 500k,2M,5M; for the plots."),
     ] = None,
     output: Output = Path("build/bench/events"),
-    fresh: Fresh = False,
+    resume: Resume = False,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -148,7 +149,7 @@ def events(
     Matching of events and of subscriptions, insertion, expiry, moves, memory, and what polygons
     cost the others; beside rtree, MO-Tree and BEQ-Tree, and against the aims. Results are compared
     with the oracle or a scan before anything is timed. Each cell is a JSON file in --output with
-    the machine and the versions; a run that was stopped goes on where it was.
+    the machine and the versions; a run that was stopped goes on with --resume.
 
     [bold]Example[/bold]
 
@@ -160,7 +161,7 @@ def events(
         require_extra("bench", "rtree")
         from tamis.cli.bench_events import EventsBench
 
-        EventsBench(scale, only or (), sizes or (), output, fresh, report, json).run()
+        EventsBench(scale, only or (), sizes or (), output, resume, report, json).run()
 
 
 @bench.command()
@@ -172,7 +173,7 @@ def spark(
     ] = None,
     minutes: Annotated[float, typer.Option(help="How long the stream is watched.")] = 1.0,
     output: Output = Path("build/bench/spark"),
-    fresh: Fresh = False,
+    resume: Resume = False,
     json: Json = False,
 ) -> None:
     """Measure matching on Spark: Parquet to Parquet, against a join, and as a stream.
@@ -191,7 +192,7 @@ def spark(
         require_extra("spark", "pyspark")
         from tamis.cli.bench_spark import SparkBench
 
-        SparkBench(scale, only or (), minutes, output, fresh, json).run()
+        SparkBench(scale, only or (), minutes, output, resume, json).run()
 
 
 @bench.command()
@@ -216,7 +217,7 @@ def service(
         ),
     ] = None,
     output: Output = Path("build/bench/service"),
-    fresh: Fresh = False,
+    resume: Resume = False,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the results into its measured part."),
@@ -238,7 +239,7 @@ def service(
         require_extra("service", "sqlalchemy", "fastapi", "httpx")
         from tamis.cli.bench_service import ServiceBench
 
-        ServiceBench(scale, only or (), database, output, fresh, report, json).run()
+        ServiceBench(scale, only or (), database, output, resume, report, json).run()
 
 
 @bench.command()
@@ -258,7 +259,9 @@ def soak(
             metavar="FILE", help="Write the result as Markdown, with a picture beside it."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One line of JSON, no progress.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="One line of JSON, no progress.")
+    ] = False,
 ) -> None:
     """Run service, pipeline and sender under load, kill some of them, and compare what was told.
 
@@ -280,6 +283,37 @@ def soak(
 
 
 @bench.command()
+def walk(
+    scale: Annotated[float, typer.Option(help="Share of the subscriptions: 1 is a million.")] = 0.1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result file goes.")
+    ] = Path("build/bench/walk"),
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the result into its measured part."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure the walk of an event from the request to the webhook, stage by stage.
+
+    A service with its pipeline and its sender, as `tamis serve` starts them; events and
+    subscriptions pass one at a time. Then what each stage costs alone.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis bench walk --scale 0.01[/cyan]
+
+    [cyan]tamis bench walk --scale 1 --report docs/architecture.md[/cyan]
+    """
+    with exit_codes():
+        require_extra("service", "sqlalchemy", "fastapi", "httpx")
+        require_extra("spark", "pyspark")
+        from tamis.cli.bench_walk import WalkBench
+
+        WalkBench(scale, output, report, json).run()
+
+
+@bench.command()
 def reproduce(
     papers: Annotated[
         list[str],
@@ -298,6 +332,7 @@ def reproduce(
         bool,
         typer.Option(
             "--headline",
+            metavar="",
             help="The main figures with few points: about ten minutes a paper at full scale.",
         ),
     ] = False,

@@ -1,4 +1,4 @@
-"""The commands of the service and their options: ``serve``, ``import`` and ``keys``."""
+"""The commands of the service and their options: ``serve``, ``send``, ``import`` and ``keys``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import typer
 
 from tamis.cli.terminal import exit_codes, require_extra
 
+Database = Annotated[
+    str,
+    typer.Option(
+        metavar="URL", help="Of the service: sqlite:///path or postgresql://user@host/name."
+    ),
+]
+DEFAULT_DATABASE = "sqlite:///tamis-data/tamis.db"
+
 
 def add_service_commands(app: typer.Typer) -> None:
     """Let an app know the commands of this module."""
     app.command()(serve)
+    app.command()(send)
     app.command("import")(import_)
     app.add_typer(keys)
 
@@ -68,14 +77,42 @@ def serve(
         ).run()
 
 
+def send(
+    database: Database = DEFAULT_DATABASE,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The settings of the sender, TOML; see docs/delivery.md."
+        ),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", metavar="", help="Send what is due, then end.")
+    ] = False,
+) -> None:
+    """Send notifications to webhooks, mail and chat services.
+
+    Any number of these may run on one database. What is under way is finished when it is stopped
+    (Ctrl-C, SIGTERM). The password of the mail server is read from TAMIS_MAIL_PASSWORD.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis send --settings sender.toml[/cyan]
+
+    [cyan]tamis send --database postgresql://tamis@db/tamis --once[/cyan]
+    """
+    with exit_codes():
+        require_extra("service", "httpx", "aiosmtplib", "apprise", "standardwebhooks")
+        from tamis.cli.sending import SendJob
+
+        SendJob(database, settings, once).run()
+
+
 def import_(
     file: Annotated[
         str,
         typer.Argument(metavar="FILE", help="A JSON object a line; - is stdin."),
     ],
-    database: Annotated[
-        str, typer.Option(metavar="URL", help="sqlite:///path or postgresql://user@host/name.")
-    ],
+    database: Database = DEFAULT_DATABASE,
     owner: Annotated[str, typer.Option(help="Of those that do not say whose they are.")] = "admin",
     json: Annotated[
         bool, typer.Option("--json", metavar="", help="End with the summary as one JSON object.")
@@ -85,7 +122,9 @@ def import_(
 
     [bold]Example[/bold]
 
-    [cyan]tamis import subs.jsonl --database sqlite:///tamis-data/tamis.db --owner zoe[/cyan]
+    [cyan]tamis import subs.jsonl --owner zoe[/cyan]
+
+    [cyan]tamis import subs.jsonl --database postgresql://tamis@db/tamis --json[/cyan]
     """
     with exit_codes():
         require_extra("service", "sqlalchemy", "alembic")
@@ -95,8 +134,6 @@ def import_(
 
 
 keys = typer.Typer(name="keys", help="API keys of a service.", no_args_is_help=True)
-_DATABASE = typer.Option("--database", metavar="URL", help="Of the service.")
-_DEFAULT_DATABASE = "sqlite:///tamis-data/tamis.db"
 
 
 @keys.command("create")
@@ -105,7 +142,7 @@ def create_key(
     scope: Annotated[
         list[str], typer.Option("--scope", help="subscriber, publisher or admin; may be repeated.")
     ],
-    database: Annotated[str, _DATABASE] = _DEFAULT_DATABASE,
+    database: Database = DEFAULT_DATABASE,
     name: Annotated[str, typer.Option(help="A word to know it by.")] = "",
     limit: Annotated[
         list[str] | None,
@@ -127,10 +164,17 @@ def create_key(
 
 @keys.command("list")
 def list_keys(
-    database: Annotated[str, _DATABASE] = _DEFAULT_DATABASE,
-    json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+    database: Database = DEFAULT_DATABASE,
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print a JSON object a line instead.")
+    ] = False,
 ) -> None:
-    """List all keys, without their secrets."""
+    """List all keys, without their secrets.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis keys list --json[/cyan]
+    """
     with exit_codes():
         require_extra("service", "sqlalchemy", "alembic")
         from tamis.cli.keys import list_keys
@@ -141,9 +185,14 @@ def list_keys(
 @keys.command("revoke")
 def revoke_key(
     prefix: Annotated[str, typer.Argument(help="The part of the key that is shown.")],
-    database: Annotated[str, _DATABASE] = _DEFAULT_DATABASE,
+    database: Database = DEFAULT_DATABASE,
 ) -> None:
-    """Let a key do nothing any more; a running service notices within five seconds."""
+    """Let a key do nothing any more; a running service notices within five seconds.
+
+    [bold]Example[/bold]
+
+    [cyan]tamis keys revoke 56a338de25[/cyan]
+    """
     with exit_codes():
         require_extra("service", "sqlalchemy", "alembic")
         from tamis.cli.keys import revoke_key

@@ -151,15 +151,16 @@ def reader_sheet(results: Results, scale: float) -> Sheet:
 def polygon_sheet(results: Results, scale: float) -> Sheet:
     """What polygons cost those who match beside them."""
     columns = (
-        "1,000 polygons of 1,000 vertices", "before, µs", "with, µs", "ratio", "ratio once removed",
-        "matches",
+        "1,000 shapes", "alone, µs", "beside boxes", "beside polygons", "polygons / boxes",
+        "polygons / alone", "matches of boxes", "of polygons",
     )  # fmt: skip
     sheet = Sheet("Matching an event beside polygons", columns)
     found = results.read(Key("polygon", WORKLOAD, scale))
     for name, label in (("far", "in another city"), ("near", "around places of events")):
         if held := found.get(name):
-            before, matches = found[f"without_{name}"]["median_us"], found[f"{name}_n_matches"]
-            shown = before, held["median_us"], held["ratio"], held["ratio_after"], matches
+            times = (one["median_us"] for one in (found["alone"], held["boxes"], held["polygons"]))
+            counts = held["boxes_n_matches"], held["polygons_n_matches"]
+            shown = *times, held["ratio"], held["ratio_to_alone"], *counts
             sheet.rows.append((label, *map(number, shown)))
     return sheet
 

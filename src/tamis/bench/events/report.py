@@ -7,12 +7,10 @@ from pathlib import Path
 
 from tamis.bench.events.figures import FIGURES, draw_plots, polygon_sheet, reader_sheet, sheet_of
 from tamis.bench.events.suite import AIMS
+from tamis.bench.measured_part import write_measured_part
 from tamis.bench.report import NothingMeasured, describe_machine
 from tamis.bench.results import Results
 from tamis.bench.tables import Sheet, aim_sheet
-
-MEASURED_FROM = "<!-- measured: `tamis bench events --report` writes this part -->"
-MEASURED_TO = "<!-- end of the measured part -->"
 
 
 def write_report(results: Results, scale: float, path: Path) -> list[Path]:
@@ -23,9 +21,6 @@ def write_report(results: Results, scale: float, path: Path) -> list[Path]:
             f"no results at scale {scale:g} in {results.directory}; run `tamis bench events "
             f"--scale {scale:g}` first"
         )
-    page = path.read_text() if path.exists() else ""
-    before, _, rest = page.partition(MEASURED_FROM)
-    after = rest.partition(MEASURED_TO)[2]
     path.parent.mkdir(parents=True, exist_ok=True)
     plots = draw_plots(results, scale, path.parent / "figures")
     parts = [
@@ -48,10 +43,7 @@ def write_report(results: Results, scale: float, path: Path) -> list[Path]:
     if polygons.rows:
         parts += ["### Beside polygons\n", _table(polygons), _POLYGON_NOTE]
     parts += ["### How this was measured\n", _METHOD + describe_machine(measured)]
-    text = "\n".join(parts)
-    path.write_text(
-        f"{before.rstrip()}\n\n{MEASURED_FROM}\n\n{text}\n{MEASURED_TO}\n{after.lstrip()}"
-    )
+    write_measured_part(path, "tamis bench events", "\n".join(parts))
     return [path, *plots.values()]
 
 
@@ -70,9 +62,11 @@ Python runs one thread at a time but while a kernel works, so the two share more
 *keeps* is the reader's speed against its own in peace.
 """
 _POLYGON_NOTE = """\
-Medians until the rows are there, over the same events, with the matches of the polygons
-themselves. Of each event the shortest of five rounds counts. What was removed is passed over until
-it is merged away.
+Medians until the rows are there, over the same events, with the matches of the shapes themselves:
+polygons of a thousand vertices each, boxes as large in the same places. What boxes add to the time
+alone is the price of any thousand subscriptions beside those that move; what polygons add to that
+is the price of their vertices. Each stands in an index of its own, opened from the same files; of
+each event the shortest of five rounds, taken in turn, counts.
 """
 _METHOD = """\
 - Answers are compared with the oracle (`tamis.language.evaluate`) on a sample before anything is

@@ -47,7 +47,7 @@ def _engine() -> Part:
         "[engine.md](engine.md)",
         "engine",
         tuple(_engine_cells()),
-        lambda results, keys, listen: Run(results, listen=listen).measure(keys),
+        lambda results, keys, listen: Run(results, True, listen).measure(keys),
         aims.AIMS,
     )
 
@@ -90,7 +90,7 @@ def _events() -> Part:
         "[space-and-time.md](space-and-time.md#what-was-measured)",
         "events",
         tuple(Planned(cell, events.WORKLOAD, seconds[cell]) for cell in seconds),
-        lambda results, keys, listen: events.EventsRun(results, False, listen).measure(keys),
+        lambda results, keys, listen: events.EventsRun(results, True, listen).measure(keys),
         events.AIMS,
     )
 
@@ -128,11 +128,11 @@ def _delivery() -> Part:
 def _measure_service(results: Results, keys: Sequence[Key], listen: Listener) -> None:
     for key in keys:
         if key.workload == "sqlite":
-            service.ServiceRun(results, key.scale, None, False, listen).measure([key])
+            service.ServiceRun(results, key.scale, None, True, listen).measure([key])
             continue
         with running_postgresql() as server:
             url = server.new_database()
-            service.ServiceRun(results, key.scale, url, False, listen).measure([key])
+            service.ServiceRun(results, key.scale, url, True, listen).measure([key])
 
 
 def _startup() -> Part:
@@ -163,5 +163,5 @@ def _spark() -> Part:
 def _measure_spark(results: Results, keys: Sequence[Key], listen: Listener) -> None:
     for key in keys:
         seconds = max(_LEAST_STREAM_S, STREAM_S * min(1.0, key.scale))
-        run = spark.SparkRun(results, key.scale, seconds, False, listen, lambda text: None)
+        run = spark.SparkRun(results, key.scale, seconds, True, listen, lambda text: None)
         run.measure([key])

@@ -29,7 +29,7 @@ class OverviewRun:
 
     def measure(self, keys: Sequence[Key]) -> None:
         """Measure what has no result file yet."""
-        measure_cells(self.results, keys, self._found, self.listen, fresh=False)
+        measure_cells(self.results, keys, self._found, self.listen, resume=True)
         self._case = None
 
     def _found(self, key: Key) -> dict[str, Any]:

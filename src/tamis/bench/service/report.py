@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tamis.bench.aims import number
+from tamis.bench.measured_part import write_measured_part
 from tamis.bench.report import NothingMeasured, describe_machine
 from tamis.bench.results import Key, Results
 from tamis.bench.service.suite import DATABASES, aims_of
 from tamis.bench.tables import Sheet, aim_sheet
-
-MEASURED_FROM = "<!-- measured: `tamis bench service --report` writes this part -->"
-MEASURED_TO = "<!-- end of the measured part -->"
 
 
 def write_report(results: Results, scale: float, path: Path) -> Path:
@@ -38,14 +36,7 @@ def write_report(results: Results, scale: float, path: Path) -> Path:
         if sheet.rows:
             parts += [f"**{sheet.title}**\n", sheet.to_markdown(), note]
     parts.append(_METHOD + _software(measured) + describe_machine(measured))
-    page = path.read_text() if path.exists() else ""
-    before, _, rest = page.partition(MEASURED_FROM)
-    after = rest.partition(MEASURED_TO)[2]
-    text = "\n".join(parts)
-    path.write_text(
-        f"{before.rstrip()}\n\n{MEASURED_FROM}\n\n{text}\n{MEASURED_TO}\n{after.lstrip()}"
-    )
-    return path
+    return write_measured_part(path, "tamis bench service", "\n".join(parts))
 
 
 def _found(results: Results, cell: str, scale: float) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -45,12 +45,12 @@ class ServiceRun:
     results: Results
     scale: float
     url: str | None
-    fresh: bool
+    resume: bool
     listen: Listener
 
     def measure(self, keys: Sequence[Key]) -> None:
-        """Measure what has no result file yet; with ``fresh`` all of it."""
-        measure_cells(self.results, keys, self._found, self.listen, fresh=self.fresh)
+        """Measure all; with ``resume`` what has no result file yet."""
+        measure_cells(self.results, keys, self._found, self.listen, resume=self.resume)
 
     def _found(self, key: Key) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
