@@ -160,7 +160,7 @@ def _save(client: Client, id: str, number: int) -> dict[str, tuple[float, float,
     begun = time.time()
     client.create(f"passing = {number}", id=id)
     answered = time.time()
-    if id not in client.match({"passing": number}):
+    if id not in client.match({"passing": number}).ids:
         raise BenchFailed(f"{id} was saved, but does not match")
     return {id: (begun, answered, time.time())}
 

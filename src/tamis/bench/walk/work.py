@@ -141,7 +141,7 @@ def _deliver(book: Book, database: Database, payload: str) -> None:
         "priority": 5, "event_time": moment(now), "event_id": "e1", "matched_at": moment(now),
         "payload": base64.b64encode(payload.encode()).decode(),
     }  # fmt: skip
-    row = {
+    row: dict[str, Any] = {
         "subscription_id": "traced", "owner": "zoe", "priority": 5, "due": moment(now), "part": 1,
         "parts": 1, "total": 1, "n_matches": 1, "held_back": 0, "delivery": "",
         "matches": json.dumps([match]), "batch": 1,
@@ -158,16 +158,23 @@ def _deliver(book: Book, database: Database, payload: str) -> None:
     )  # fmt: skip
     leases, until = Leases(database, "bench"), now + timedelta(minutes=1)
     claims = book.time(
-        "claim", "delivery", n, lambda: leases.claim(Appetite(n, n, {}), now, until), rounds=1
+        "claim",
+        "delivery",
+        2 * n,
+        lambda: leases.claim(Appetite(2 * n, n, {}), now, until),
+        rounds=1,
+    )
+    webhooks, letters = (
+        [Message(one) for one in claims if one.transport == kind] for kind in ("webhook", "mail")
     )
     bodies = book.time(
-        "write the webhook", "delivery", len(claims),
-        lambda: [json.dumps(Message(one).to_json(), separators=(",", ":")) for one in claims],
+        "write the webhook", "delivery", len(webhooks),
+        lambda: [json.dumps(Message(one.claim).to_json()) for one in webhooks],
     )  # fmt: skip
     book.note_bytes(len(bodies[0]))
     mail = MailSettings.model_validate(_MAIL)
     mails = book.time(
-        "write the mail", "delivery", len(claims),
-        lambda: [compose(Message(one), mail, now).as_bytes() for one in claims],
+        "write the mail", "delivery", len(letters),
+        lambda: [compose(Message(one.claim), mail, now).as_bytes() for one in letters],
     )  # fmt: skip
     book.note_bytes(len(mails[0]))
