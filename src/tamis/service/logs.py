@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
@@ -15,6 +16,8 @@ __all__ = ["log", "set_up_logs"]
 _KEY = re.compile(r"(tamis_[0-9a-f]{10}_)[0-9a-f]+")
 _PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@\s]*@")
 _NEVER = frozenset({"authorization", "secret", "password", "cookie"})
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=repr)
 
 log = structlog.get_logger("tamis")
 
@@ -31,7 +34,10 @@ def hide_secrets(
         if name.lower() in _NEVER:
             entry[name] = "…"
         elif isinstance(held, str):
-            entry[name] = _PASSWORD.sub(r"\1…@", _KEY.sub(r"\1…", held))
+            if "tamis_" in held:
+                entry[name] = held = _KEY.sub(r"\1…", held)
+            if "://" in held:
+                entry[name] = _PASSWORD.sub(r"\1…@", held)
     return entry
 
 
@@ -43,9 +49,14 @@ def set_up_logs(level: int = logging.INFO) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             hide_secrets,
-            structlog.processors.JSONRenderer(ensure_ascii=False),
+            structlog.processors.JSONRenderer(_spell),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def _spell(entry: MutableMapping[str, Any], **asked: Any) -> str:
+    """An entry as JSON: one encoder for all of them, as one is made for each otherwise."""
+    return _ENCODER.encode(entry)

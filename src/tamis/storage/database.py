@@ -34,6 +34,7 @@ from tamis.storage.direct import (
     Statement,
     Values,
 )
+from tamis.storage.group_commit import GroupCommit
 from tamis.storage.tables import COUNTERS, counters
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ _T = TypeVar("_T")
 _BUSY_S = 30
 _CONNECT_S = 5
 # One for each thread of a service; to open another for a moment costs more than to keep it.
-_POOL = {"pool_size": 20, "max_overflow": 4}
+_POOL = {"pool_size": 20, "max_overflow": 12}
+_MOST_AT_HAND = 8  # connections that are not given back to the pool, as that takes long
 # The log is written back after 8,000 pages (32 MB) instead of 1,000: pages that many commits
 # change, as those of an index during an import, are written and synced once for all of them.
 _PRAGMAS = (
@@ -81,6 +83,9 @@ class Database:
         self._driver_error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
         # SQLite lets one write at a time, and those who wait sleep; here they queue.
         self._turn = threading.Lock() if self.is_sqlite else nullcontext()
+        self._group = GroupCommit(self._transact) if self.is_sqlite else None
+        self._at_hand: list[PoolProxiedConnection] = []
+        self._most_at_hand = _MOST_AT_HAND if keep else 0
 
     def migrate(self) -> None:
         """Make the tables, or bring them up to date with this version of Tamis."""
@@ -141,20 +146,29 @@ class Database:
     def change(self, work: Callable[[Direct], _T]) -> _T:
         """What ``work`` returns, which may change the database, in one transaction.
 
-        If the connection is lost before the commit was sent, ``work`` is done once more.
+        In SQLite that may be done by another thread, together with what others change: what raises
+        changes nothing, and nothing is returned before it is committed. If the connection is lost
+        before the commit was sent, ``work`` is done once more.
         """
+        if self._group is not None:
+            made: _T = self._group.change(work)
+            return made
+        return self._transact(work)
 
-        def transact(direct: SqliteDirect | PostgresqlDirect) -> _T:
+    def _transact(self, work: Callable[[Any], _T]) -> _T:
+        def do(direct: SqliteDirect | PostgresqlDirect) -> _T:
             direct.begin()
             made = work(direct)
             direct.commit()
             return made
 
         with self._turn:
-            return self._directly(transact)
+            return self._directly(do)
 
     def close(self) -> None:
         """End all connections."""
+        while self._at_hand:
+            self._at_hand.pop().close()
         self._engine.dispose()
 
     @contextmanager
@@ -178,7 +192,7 @@ class Database:
         """Use a connection of the driver's; what was not committed is taken back."""
         with self._failing_clearly():
             for is_last in (False, True):
-                held = self._engine.raw_connection()
+                held = self._take()
                 direct = self._make_direct(held.driver_connection)
                 try:
                     made = use(direct)
@@ -188,9 +202,21 @@ class Database:
                     if is_last or direct.is_committing:
                         raise self._went_away(error) from error
                 else:
-                    held.close()
+                    self._put_back(held)
                     return made
         raise AssertionError("the last time returns or raises")
+
+    def _take(self) -> PoolProxiedConnection:
+        try:
+            return self._at_hand.pop()
+        except IndexError:
+            return self._engine.raw_connection()
+
+    def _put_back(self, held: PoolProxiedConnection) -> None:
+        if len(self._at_hand) < self._most_at_hand:
+            self._at_hand.append(held)
+        else:
+            held.close()
 
     def _let_go(self, held: PoolProxiedConnection, error: BaseException) -> bool:
         """Give back a connection that failed; whether that was because it was lost."""
@@ -198,8 +224,10 @@ class Database:
         if not dialect.is_disconnect(error, held.driver_connection, None):  # type: ignore[arg-type]
             held.close()
             return False
-        held.invalidate()
-        self._engine.dispose()  # the others are as old as this one
+        self._at_hand.append(held)
+        while self._at_hand:  # the others are as old as this one
+            self._at_hand.pop().invalidate()
+        self._engine.dispose()
         return True
 
     @contextmanager

@@ -78,6 +78,23 @@ class SqliteDirect:
         self.is_committing = True
         self._driver.execute("COMMIT")
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the transaction has not ended: some errors end it."""
+        return bool(self._driver.in_transaction)
+
+    def mark(self) -> None:
+        """What comes from here on can be taken back without the rest."""
+        self._driver.execute("SAVEPOINT mark")
+
+    def back_to_mark(self) -> None:
+        """Take back what came since the mark, which stays."""
+        self._driver.execute("ROLLBACK TO mark")
+
+    def drop_mark(self) -> None:
+        """What came since the mark is as the rest."""
+        self._driver.execute("RELEASE mark")
+
 
 def insert_rows(
     direct: Direct, into: str, rows: Sequence[Sequence[Any]], on_conflict: str = ""
