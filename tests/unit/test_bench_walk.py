@@ -10,8 +10,10 @@ import pytest
 from tamis.bench.measured_part import write_measured_part
 from tamis.bench.report import NothingMeasured
 from tamis.bench.results import Key, Results
+from tamis.bench.walk import work
 from tamis.bench.walk.report import write_report
 from tamis.bench.walk.stages import EVENT_STAGES, EVENT_WHOLE, SUBSCRIPTION_STAGES, durations
+from tamis.bench.walk.trial import _events
 from tamis.bench.walk.work import Book
 
 EVENT = {
@@ -75,3 +77,16 @@ def test_the_page_tells_every_stage(tmp_path: Path) -> None:
     assert "| notify | pipeline | grouped, ordered, put into the outbox | 2,000 |" in text
     assert "| whole |  | from the request to the webhook | 5,000 |" in text
     assert "| read the line | event | 12.3 | 400 |" in text
+
+
+def test_steps_of_service_and_sender_are_done_and_timed(tmp_path: Path) -> None:
+    book = Book()
+    lines = work._service(book, tmp_path, _events(20, 1))
+    work._sender(book, tmp_path, lines[0])
+    assert len(lines) == 20
+    assert [one["stage"] for one in book.stages] == [
+        "read the request", "spell the line", "append and sync", "insert", "fan out", "claim",
+        "write the webhook", "write the mail",
+    ]  # fmt: skip
+    assert all(one["us"] > 0 for one in book.stages)
+    assert len(list((tmp_path / "events").glob("*.jsonl"))) >= 1

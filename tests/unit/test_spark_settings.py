@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from tamis.spark.runtime import _added_settings, _as_text, _local_cores, _own_settings
+
+NO_JAVA = Path("/no/java/here")
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +20,7 @@ def local_ip(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_defaults() -> None:
-    settings = _own_settings({})
+    settings = _own_settings({}, NO_JAVA)
     assert settings["spark.master"] == "local[*]"
     assert settings["spark.sql.shuffle.partitions"] == str(len(os.sched_getaffinity(0)))
     assert settings["spark.ui.enabled"] == "false"
@@ -27,11 +30,11 @@ def test_defaults() -> None:
 
 def test_caller_wins() -> None:
     conf = {"spark.ui.enabled": "true", "spark.sql.shuffle.partitions": "7", "spark.x": "y"}
-    assert _own_settings(conf).items() >= conf.items()
+    assert _own_settings(conf, NO_JAVA).items() >= conf.items()
 
 
 def test_java_options_of_the_caller_come_last() -> None:
-    options = _own_settings({"spark.driver.extraJavaOptions": "-Dmine=1"})
+    options = _own_settings({"spark.driver.extraJavaOptions": "-Dmine=1"}, NO_JAVA)
     assert options["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:")
     assert options["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
 
@@ -40,8 +43,8 @@ DAEMON = "spark.python.daemon.module"
 
 
 def test_workers_start_from_our_daemon_unless_the_caller_names_another() -> None:
-    assert _own_settings({})[DAEMON] == "tamis.spark.daemon"
-    assert _own_settings({DAEMON: "mine"})[DAEMON] == "mine"
+    assert _own_settings({}, NO_JAVA)[DAEMON] == "tamis.spark.daemon"
+    assert _own_settings({DAEMON: "mine"}, NO_JAVA)[DAEMON] == "mine"
     assert _added_settings({}, {})[DAEMON] == "tamis.spark.daemon"
     assert _added_settings({DAEMON: "mine"}, {})[DAEMON] == "mine"
 
@@ -58,7 +61,7 @@ def test_a_daemon_does_not_have_what_spark_submit_sends_along() -> None:
 
 
 def test_cluster_keeps_its_own_partitions_and_address() -> None:
-    settings = _own_settings({"spark.master": "spark://somewhere:7077"})
+    settings = _own_settings({"spark.master": "spark://somewhere:7077"}, NO_JAVA)
     assert "spark.sql.shuffle.partitions" not in settings
     assert "SPARK_LOCAL_IP" not in os.environ
 

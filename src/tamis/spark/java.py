@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from tamis.errors import MissingExtra
 
-__all__ = ["OLDEST_JAVA", "Java", "find_java", "java_home", "parse_version"]
+__all__ = ["OLDEST_JAVA", "Java", "find_java", "java_home", "own_folders", "parse_version"]
 
 OLDEST_JAVA = 17
 
@@ -108,7 +108,7 @@ def home_for_spark(java: Java) -> Path:
     if java.has_vector:
         return java.home
     refused = []
-    for folder in _shim_folders():
+    for folder in own_folders():
         try:
             return _write_shim(folder, java.home / "bin" / "java")
         except OSError as error:
@@ -166,8 +166,8 @@ def _run(executable: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout.decode(errors="replace")
 
 
-def _shim_folders() -> Iterator[Path]:
-    """Yield, best first, the folders that may hold shims."""
+def own_folders() -> Iterator[Path]:
+    """Yield, best first, the folders for what Spark's Java needs: shims, the class archive."""
     if chosen := os.environ.get("TAMIS_CACHE_DIR"):
         yield Path(chosen)
     if sys.prefix != sys.base_prefix:  # a virtual environment: the shim goes when it goes

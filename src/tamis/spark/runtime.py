@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamis.errors import MissingExtra
-from tamis.spark.java import java_home
+from tamis.spark.class_archive import archive_options
+from tamis.spark.java import java_home, own_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,9 +48,10 @@ def session(app_name: str = "tamis", **conf: object) -> SparkSession:
     if is_submitted():
         settings = _added_settings(settings, _submitted_settings())
     else:
-        settings = _own_settings(settings)
+        home = java_home()
+        settings = _own_settings(settings, home)
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        os.environ["JAVA_HOME"] = str(java_home())
+        os.environ["JAVA_HOME"] = str(home)
     builder = SparkSession.builder.appName(app_name)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -78,12 +80,13 @@ def _added_settings(conf: dict[str, str], given: dict[str, str]) -> dict[str, st
     return {key: value for key, value in settings.items() if key not in given}
 
 
-def _own_settings(conf: dict[str, str]) -> dict[str, str]:
+def _own_settings(conf: dict[str, str], home: Path) -> dict[str, str]:
     """Put Tamis's settings under the caller's."""
     master = conf.get("spark.master", "local[*]")
-    java_options = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
-    if given := conf.get("spark.driver.extraJavaOptions"):
-        java_options += f" {given}"
+    given = conf.get("spark.driver.extraJavaOptions", "")
+    java_options = [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"]
+    if "Archive" not in given and "-Xshare" not in given:
+        java_options += archive_options(home, _jars(), next(own_folders()))
     settings = {
         "spark.master": master,
         "spark.ui.enabled": "false",
@@ -95,7 +98,15 @@ def _own_settings(conf: dict[str, str]) -> dict[str, str]:
         # Also lets Spark start on a machine whose own name does not resolve.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings["spark.sql.shuffle.partitions"] = str(cores)
-    return {**settings, **conf, "spark.driver.extraJavaOptions": java_options}
+    java_options += [given] if given else []
+    return {**settings, **conf, "spark.driver.extraJavaOptions": " ".join(java_options)}
+
+
+def _jars() -> Path:
+    """Where Spark's classes are."""
+    import pyspark
+
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent, "jars")
 
 
 def _local_cores(master: str) -> int | None:
