@@ -148,6 +148,25 @@ def test_values_at_the_borders_of_cells(name: str) -> None:
 
 
 @every
+def test_values_that_differ_in_their_last_digit(name: str) -> None:
+    """Saved one by one, so that a structure grows around what it has."""
+    random = np.random.default_rng(17)
+    around = [np.nextafter(one, to) for one in (0.0, 0.1, 0.25, 0.5) for to in (-1, one, 1)]
+    around += [0.1 + 3e-16, 1e-16, 0.5 + 3e-16, 1.0, 0.7661132812499999]
+    matcher = make(name, ["x", "y"])
+    boxes = np.sort(random.choice(around, (60, 2, 2)), axis=1)
+    low, high = boxes[:, 0], boxes[:, 1]
+    for box in boxes:
+        x, y = (Range(*ends) for ends in box.T.tolist())
+        matcher.add({"x": x, "y": y})
+    for event in random.choice(around, (80, 2)):
+        expected = np.flatnonzero(((low <= event) & (event <= high)).all(axis=1)).tolist()
+        found = sorted(matcher.match(event).tolist())
+        assert set(found) >= set(expected)
+        assert found == expected or not matcher.capabilities.is_exact
+
+
+@every
 def test_other_domains(name: str) -> None:
     random = np.random.default_rng(5)
     bounds = np.sort(random.uniform(-300, 40_000, (200, 2, 2)), axis=2)
@@ -572,10 +591,12 @@ def test_attributes_are_checked() -> None:
     for one, other in wrong:
         with pytest.raises(InvalidSchema, match="differ as float64"):
             Attribute("x", one, other)
-    names: list[Any] = ["xy", [5], [None]]
+    names: list[Any] = ["xy", [5], [None], [""]]
     for given in names:
         with pytest.raises(InvalidSchema, match="expected a"):
             make("simple", given)
+    with pytest.raises(InvalidSchema, match="lone surrogate"):
+        Attribute("\ud800")
 
 
 # -- tables

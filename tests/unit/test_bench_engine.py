@@ -15,7 +15,7 @@ from tamis.bench.cases import BoxCase, Case, WrongResult
 from tamis.bench.engine import Run
 from tamis.bench.losses import losses
 from tamis.bench.report import KEPT_FROM, KEPT_TO, NothingMeasured, write_report
-from tamis.bench.results import Key, Results
+from tamis.bench.results import BadResult, Key, Results
 from tamis.bench.suite import ALL, CELLS, WORKLOADS, UnknownCell, make_case, plan
 from tamis.bench.sweeps import SWEEPS, plan_sweeps
 from tamis.cli.app import app
@@ -146,6 +146,17 @@ def test_a_run_goes_on_where_it_was(results: Results, monkeypatch: pytest.Monkey
     assert heard[2:] == [("W1", "kept"), ("W3", "starts"), ("W3", "done")]
     Run(results).measure(keys[:1])
     assert results.read(keys[0]) == {"n": 3}
+
+
+@pytest.mark.parametrize("text", ['{"broken', "[]", "{}"])
+def test_a_damaged_result_file_is_named(results: Results, text: str) -> None:
+    key = Key("build", "W1", SCALE)
+    results.write(key, {"n": 1})
+    (results.directory / key.file_name).write_text(text)
+    with pytest.raises(BadResult, match=f"{key.file_name}.*remove it"):
+        results.read(key)
+    with pytest.raises(BadResult):
+        list(results.all())
 
 
 # -- aims

@@ -17,6 +17,10 @@ from tamis.matching.table import Floats
 
 Boxes = tuple[Floats, Floats]  # low, high: f8[n, D]
 
+# libspatialindex takes numbers that differ by 2.2e-16 for the same: a node may be smaller than what
+# is in it by that, at each of its levels.
+_MARGIN = 2.0**-46
+
 
 class RStarTree(EventMatcher):
     """R*-Tree (Beckmann, Kriegel, Schneider, Seeger, SIGMOD 1990), as the MO-Tree paper used it.
@@ -87,7 +91,8 @@ class RStarTree(EventMatcher):
 
     def _event_boxes(self, events: Floats) -> Boxes:
         low, high = np.zeros((len(events), self._n_sides)), np.ones((len(events), self._n_sides))
-        places = np.clip((events - self.domains.low) / self.domains.width, 0.0, 1.0)
+        with np.errstate(over="ignore"):  # what is far outside lies at the border
+            places = np.clip((events - self.domains.low) / self.domains.width, 0.0, 1.0)
         n_attributes = self.n_attributes
         low[:, :n_attributes] = np.where(np.isnan(places), 0.0, places)
         high[:, :n_attributes] = np.where(np.isnan(places), 1.0, places)
@@ -130,10 +135,16 @@ class BoxTree:
                 self._tree.delete(slot, box)
 
     def find(self, box: Boxes, out: Slots) -> int:
-        """Write the numbers of the boxes that intersect one box, in no order; how many."""
+        """Write the numbers of the boxes that intersect one box, in no order; how many.
+
+        Some that lie very near it are among them.
+        """
         if not self._n_boxes:
             return 0
-        found = np.fromiter(self._tree.intersection(np.hstack(box)[0]), np.int32)
+        low, high = box
+        found = np.fromiter(
+            self._tree.intersection(np.hstack((low - _MARGIN, high + _MARGIN))[0]), np.int32
+        )
         out[: len(found)] = found
         return len(found)
 

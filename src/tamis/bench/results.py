@@ -11,6 +11,11 @@ from time import perf_counter
 from typing import Any
 
 from tamis.bench.machine import commit, load, machine, versions
+from tamis.errors import TamisError
+
+
+class BadResult(TamisError):
+    """A result file cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,7 +59,7 @@ class Results:
     def whole(self, key: Key) -> dict[str, Any]:
         """A result file with what it was measured on; empty if nothing was measured yet."""
         path = self.directory / key.file_name
-        return dict(json.loads(path.read_text())) if path.exists() else {}
+        return _read(path) if path.exists() else {}
 
     def write(self, key: Key, found: dict[str, Any], seconds: float | None = None) -> None:
         """Save a cell with what it was measured on, and how long that took in all."""
@@ -84,8 +89,18 @@ class Results:
     def all(self) -> Iterator[tuple[Key, dict[str, Any]]]:
         """Every result file of the directory, whole."""
         for path in sorted(self.directory.glob("*.json")):
-            whole = json.loads(path.read_text())
+            whole = _read(path)
             yield Key(whole["cell"], whole["workload"], whole["scale"], whole["point"]), whole
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        whole = json.loads(path.read_text())
+    except ValueError as error:
+        raise BadResult(f"the result file {path} is damaged: {error}; remove it") from None
+    if not isinstance(whole, dict) or "found" not in whole:
+        raise BadResult(f"{path} is no result file; remove it")
+    return whole
 
 
 Listener = Callable[[Key, str, float], None]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tamis.bench.views.registry import EXAMPLES, VIEWS, View
 from tamis.cli.terminal import BadInput, announce_first_use, stderr_console
+from tamis.values import load_json
 
 _RESOLUTION = 100
 
@@ -60,7 +60,7 @@ def _check_size(
 
 def _event(text: str) -> dict[str, Any]:
     try:
-        held = json.loads(text)
+        held = load_json(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"--event is not JSON: {error}") from None
     if not isinstance(held, dict):

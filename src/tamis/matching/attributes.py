@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.errors import InvalidSchema
+from tamis.errors import InvalidSchema, InvalidValue
 from tamis.kernels.cells import Domains
+from tamis.values import check_value
 
 MAX_ATTRIBUTES = 65_535
 _N_BITS = 32
@@ -33,8 +34,12 @@ class Attribute:
     is_text: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
+        if not isinstance(self.name, str) or not self.name:
             raise InvalidSchema(f"the attribute {self.name!r}; expected a text as its name")
+        try:
+            check_value(self.name)
+        except InvalidValue as error:
+            raise InvalidSchema(f"the name of an attribute: {error}") from None
         low, high = _as_float(self.low), _as_float(self.high)
         if not (math.isfinite(low) and math.isfinite(high - low) and low < high):
             raise InvalidSchema(
