@@ -68,12 +68,13 @@ def test_the_command_shows_what_is_there(tmp_path):
     }
     for key in plan(1.0, []):
         results.write(key, held[key.cell])
-    run = CliRunner().invoke(app, ["bench", "spark", "--scale", "1", "-o", str(tmp_path), "--json"])
+    words = ["bench", "spark", "--scale", "1", "--resume", "-o", str(tmp_path)]
+    run = CliRunner().invoke(app, [*words, "--json"])
     assert run.exit_code == 0
     told = {one["what"]: one["met"] for one in json.loads(run.stdout)["aims"]}
     assert told["as fast as a join"] is False
     assert told["event to match, median"] is True
-    table = CliRunner().invoke(app, ["bench", "spark", "--scale", "1", "-o", str(tmp_path)])
+    table = CliRunner().invoke(app, words)
     assert "lag events by third: 1.0, 2.0, 3.0" in table.stdout
     assert {aim.cell for aim in AIMS} == set(held)
     assert Key("join", "W1", 1.0) in results
