@@ -33,7 +33,7 @@ def test_every_cell_runs(tmp_path: Path) -> None:
     assert found["requests"]["software"]["database"].startswith("SQLite 3.")
     page = tmp_path / "page.md"
     page.write_text("# Before\n")
-    again = CliRunner().invoke(app, [*words, "--report", str(page)])
+    again = CliRunner().invoke(app, [*words, "--resume", "--report", str(page)])
     assert "sqlite deliveries" in again.stdout
     written = page.read_text()
     assert written.startswith("# Before\n")
