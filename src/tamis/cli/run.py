@@ -18,6 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tamis.cli.stop import Stop
 from tamis.cli.terminal import stderr_console
 from tamis.spark.pipeline import Pipeline, Status
 from tamis.spark.settings import read_settings
@@ -35,7 +36,7 @@ class RunJob:
     once: bool = False
     json: bool = False
     until_eof: bool = False
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    _stopped: Stop = field(default_factory=Stop)
 
     def run(self) -> None:
         """Run until SIGTERM, SIGINT or a failure; with ``once`` until all is done.
@@ -85,14 +86,14 @@ class RunJob:
         with suppress(OSError):
             while os.read(0, 1 << 16):
                 pass
-        self._stopped.set()
+        self._stopped.say()
 
     @contextmanager
     def _stopping_cleanly(self, pipeline: Pipeline) -> Iterator[None]:
         """SIGTERM ends the watching; whatever ends it, the pipeline is stopped."""
 
         def stop(signum: int, frame: FrameType | None) -> None:
-            self._stopped.set()
+            self._stopped.say()
 
         before = signal.signal(signal.SIGTERM, stop)
         try:
