@@ -52,7 +52,7 @@ test-fast: $(STAMP) ## the tests that need no Spark
 perf: $(STAMP) ## the timed tests
 	$(BIN)/python -m pytest -m perf $(ARGS)
 
-# Below half an hour on a quiet machine of two cores. ARGS=--resume goes on with a run that was stopped.
+# About half an hour on a quiet machine of two cores. ARGS=--resume goes on with a run that was stopped.
 bench: $(STAMP) ## the headline benchmarks of all parts, into docs/performance.md (ARGS=...)
 	$(BIN)/tamis bench all --scale 1 --output docs/results/headline --report docs/performance.md $(ARGS)
 

@@ -12,8 +12,8 @@ import pytest
 
 from tamis.bench.report import NothingMeasured
 from tamis.bench.results import Key, Results
+from tamis.bench.service.receiver import Told, receiving
 from tamis.bench.soak.load import AT_ONCE, Ledger, Wish
-from tamis.bench.soak.receiver import Told, receiving
 from tamis.bench.soak.report import write_report
 from tamis.bench.soak.samples import sample
 from tamis.cli.bench_soak import SoakFailed, judge

@@ -69,11 +69,20 @@ def test_the_page_tells_every_stage(tmp_path: Path) -> None:
         "first_told_s": 71.4,
         "event": durations([EVENT], (*EVENT_STAGES, EVENT_WHOLE)),
         "subscription": durations([{"asked": 1.0, "answered": 1.02}], SUBSCRIPTION_STAGES),
-        "work": [{"stage": "read the line", "per": "event", "us": 12.34, "bytes": 400}],
+        "work": [
+            {
+                "stage": "read the line",
+                "per": "event",
+                "us": 12.34,
+                "bytes": 400,
+                "n_matches": 5_000,
+            }
+        ],
     }
     results.write(Key("walk", "ads", 1.0), found)
     text = write_report(results, tmp_path / "page.md").read_text()
     assert "with\n1,000,000 saved searches" in text
+    assert "accepted by 5 searches" in text
     assert "| notify | pipeline | grouped, ordered, put into the outbox | 2,000 |" in text
     assert "| whole |  | from the request to the webhook | 5,000 |" in text
     assert "| read the line | event | 12.3 | 400 |" in text

@@ -20,6 +20,13 @@ Report = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write the results as Markdown, with plots beside it."),
 ]
+OneOutput = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result file goes.")
+]
+PartReport = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the results into the measured part of this page."),
+]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object instead.")]
 
 bench = typer.Typer(name="bench", help="Measure Tamis on this machine.", no_args_is_help=True)
@@ -48,7 +55,7 @@ def all_parts(
     report: Report = None,
     json: Json = False,
 ) -> None:
-    """Measure the headline figures of all parts: below half an hour at --scale 1.
+    """Measure the headline figures of all parts: about half an hour at --scale 1.
 
     Cells of the other benchmarks: the engine, the papers' algorithms, space and time, the service
     and its store (on PostgreSQL too where a server is found), delivery, start-up and Spark. A cell
@@ -218,10 +225,7 @@ def service(
     ] = None,
     output: Output = Path("build/bench/service"),
     resume: Resume = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the results into its measured part."),
-    ] = None,
+    report: PartReport = None,
     json: Json = False,
 ) -> None:
     """Measure the service: 300 requests a second over HTTP, an import, webhooks that are sent.
@@ -246,9 +250,7 @@ def service(
 def soak(
     minutes: Annotated[float, typer.Option(help="How long there is load.")] = 60.0,
     rate: Annotated[float, typer.Option(metavar="N", help="Events a second.")] = 40.0,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result file goes.")
-    ] = Path("build/bench/soak"),
+    output: OneOutput = Path("build/bench/soak"),
     folder: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="A new folder for data and logs that is not removed."),
@@ -259,9 +261,7 @@ def soak(
             metavar="FILE", help="Write the result as Markdown, with a picture beside it."
         ),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", metavar="", help="One line of JSON, no progress.")
-    ] = False,
+    json: Json = False,
 ) -> None:
     """Run service, pipeline and sender under load, kill some of them, and compare what was told.
 
@@ -285,13 +285,8 @@ def soak(
 @bench.command()
 def walk(
     scale: Annotated[float, typer.Option(help="Share of the subscriptions: 1 is a million.")] = 0.1,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the result file goes.")
-    ] = Path("build/bench/walk"),
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the result into its measured part."),
-    ] = None,
+    output: OneOutput = Path("build/bench/walk"),
+    report: PartReport = None,
     json: Json = False,
 ) -> None:
     """Measure the walk of an event from the request to the webhook, stage by stage.

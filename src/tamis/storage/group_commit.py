@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tamis.storage.direct import Direct, SqliteDirect
 
-__all__ = ["GroupCommit", "Piece"]
+__all__ = ["GroupCommit"]
 
 _MOST = 64  # changes in a transaction: who comes first waits for those who come last
 
@@ -45,11 +45,8 @@ class Piece:
         self.made, self.failure = self.work(direct), None
 
 
-class Transact(Protocol):
-    """Does some work in a transaction, and commits it."""
-
-    def __call__(self, work: Callable[[SqliteDirect], None]) -> None:
-        """Raise what keeps it from being done as a whole."""
+Transact = Callable[[Callable[[SqliteDirect], None]], None]
+"""Does some work in a transaction and commits it; raises what keeps that from being done."""
 
 
 class GroupCommit:

@@ -1,7 +1,7 @@
 """The plan of the headline benchmark: which cells of which part, at which size.
 
 The cells are those of the suites, so that ``tamis bench engine`` and the others measure the same.
-The seconds are those of a quiet machine of two cores; together they stay below half an hour.
+The seconds are those of a quiet machine of two cores; together they are about half an hour.
 """
 
 from __future__ import annotations

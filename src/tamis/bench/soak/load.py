@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from tamis import Index, Subscription
-from tamis.bench.soak.receiver import Pair
+from tamis.bench.service.receiver import Pair
 from tamis.client import Client
 from tamis.client.failures import ServiceError
 from tamis.errors import DuplicateSubscription, StorageUnavailable, UnknownSubscription

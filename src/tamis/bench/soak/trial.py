@@ -12,9 +12,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from tamis.bench.service.processes import BenchFailed, free_port, new_key
+from tamis.bench.service.receiver import Pair, Told, receiving
 from tamis.bench.soak.load import N_STAYING, Ledger, Load
 from tamis.bench.soak.programs import ROLES, Programs
-from tamis.bench.soak.receiver import Pair, Told, receiving
 from tamis.bench.soak.samples import growth, sample
 from tamis.language import evaluate, parse_filter
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import pyarrow.parquet as pq
 from sqlalchemy import select
 
-from tamis.bench.soak.receiver import Told
+from tamis.bench.service.receiver import Told
 from tamis.service.published import ID
 from tamis.spark.snapshots import SnapshotStore
 from tamis.storage import Database

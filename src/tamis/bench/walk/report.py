@@ -11,6 +11,7 @@ from tamis.bench.report import NothingMeasured, describe_machine
 from tamis.bench.results import Results
 from tamis.bench.tables import Sheet
 from tamis.bench.walk.stages import EVENT_STAGES, EVENT_WHOLE, SUBSCRIPTION_STAGES, Stage
+from tamis.bench.walk.work import N_EVENTS
 
 
 def write_report(results: Results, path: Path) -> Path:
@@ -20,7 +21,7 @@ def write_report(results: Results, path: Path) -> Path:
         raise NothingMeasured(f"no walk in {results.directory}; run `tamis bench walk` first")
     found = max(measured, key=lambda whole: float(whole["scale"]))["found"]
     parts = [
-        _HEAD.format(**found, n=found["event"]["whole"]["n"]),
+        _HEAD.format(**found, n=found["event"]["whole"]["n"], matches=_matches_each(found)),
         stage_sheet(found["event"], (*EVENT_STAGES, EVENT_WHOLE)).to_markdown(),
         _SUBSCRIPTIONS,
         stage_sheet(found["subscription"], SUBSCRIPTION_STAGES).to_markdown(),
@@ -29,6 +30,12 @@ def write_report(results: Results, path: Path) -> Path:
         describe_machine(measured),
     ]
     return write_measured_part(path, "tamis bench walk", "\n".join(parts))
+
+
+def _matches_each(found: Mapping[str, Any]) -> float:
+    """How many searches accept an ad, of those that the steps were measured with."""
+    (n_matches,) = (one["n_matches"] for one in found["work"] if "n_matches" in one)
+    return float(n_matches / N_EVENTS)
 
 
 def stage_sheet(found: Mapping[str, Any], stages: Sequence[Stage]) -> Sheet:
@@ -53,9 +60,9 @@ def work_sheet(work: Sequence[Mapping[str, Any]]) -> Sheet:
 
 _HEAD = """\
 Written by `tamis bench walk --report` from its result file: `tamis serve` as it is, on SQLite, with
-{n_subscriptions:,} saved searches. {n} ads were published one at a time, at irregular moments; each
-matches some hundred searches, of which one has a webhook. {first_told_s:.0f} s after the start of
-an empty pipeline, which loads all searches first, the first event was told.
+{n_subscriptions:,} saved searches. {n} ads were published one at a time, at irregular moments, each
+accepted by {matches:,.0f} searches on average, of which one has a webhook. {first_told_s:.0f} s
+after the start of an empty pipeline, which loads all searches first, the first event was told.
 """
 _SUBSCRIPTIONS = """\
 A subscription that is saved beside them; *version* is when the pipeline, which looks before each

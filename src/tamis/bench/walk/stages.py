@@ -21,7 +21,13 @@ class Stage:
 
 EVENT_STAGES = (
     Stage("answer", "asked", "answered", "service", "parsed, checked, written and synced"),
-    Stage("show", "answered", "visible", "service", "waits for its file to be shown"),
+    Stage(
+        "show",
+        "answered",
+        "visible",
+        "service",
+        "its file is shown; below 0: before that",
+    ),
     Stage("wait", "visible", "matching", "pipeline", "waits for the next micro-batch of matching"),
     Stage("match", "matching", "matched", "pipeline", "read, matched, written to the match log"),
     Stage("notify", "matched", "notified", "pipeline", "grouped, ordered, put into the outbox"),

@@ -22,10 +22,10 @@ from tamis.bench.service.processes import (
     tamis_command,
     wait_until_ready,
 )
-from tamis.bench.soak.receiver import Told, receiving
+from tamis.bench.service.receiver import Told, receiving
+from tamis.bench.walk import work
 from tamis.bench.walk.moments import Watch, read_moments
 from tamis.bench.walk.stages import EVENT_STAGES, EVENT_WHOLE, SUBSCRIPTION_STAGES, durations
-from tamis.bench.walk.work import measure_work
 from tamis.client import Client
 
 TRACED = "traced"
@@ -84,7 +84,7 @@ class Walk:
             "first_told_s": round(first_told_s, 1),
             "event": durations(moments.events, (*EVENT_STAGES, EVENT_WHOLE)),
             "subscription": durations(moments.subscriptions, SUBSCRIPTION_STAGES),
-            "work": measure_work(self.folder, self.data, _events(1_000, 1)),
+            "work": work.measure_work(self.folder, self.data, _events(work.N_EVENTS, 1)),
         }
 
     def _fill(self) -> None:

@@ -34,6 +34,7 @@ from tamis.storage.deliveries import Appetite, Leases
 from tamis.storage.outbox import add_notifications, fan_out
 from tamis.storage.tables import moment
 
+N_EVENTS = 1_000
 _ROUNDS = 5
 _N_NOTIFICATIONS = 500
 _MAIL = {"host": "localhost", "sender": "tamis@example.org"}

@@ -1,4 +1,4 @@
-"""The receiver of a soak's webhooks: what was told to whom, how often, and how late."""
+"""A receiver of webhooks: what was told to whom, how often, and how late."""
 
 from __future__ import annotations
 
