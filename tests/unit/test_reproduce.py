@@ -18,8 +18,9 @@ from tamis.bench.reproduce import boxes, datasets, determining, kept, searches
 from tamis.bench.reproduce.boxes import BoxSet, measure_boxes, measure_plans
 from tamis.bench.reproduce.checks import Against, Check, Grown, Lowest
 from tamis.bench.reproduce.determining import measure_determining
-from tamis.bench.reproduce.figures import TAMIS, Experiment, Figure, Line, Metric, Paper
+from tamis.bench.reproduce.figures import OURS, TAMIS, Experiment, Figure, Line, Metric, Paper
 from tamis.bench.reproduce.kept import Both, Kept, measure_kept, measure_memory
+from tamis.bench.reproduce.looks import share_looked_at
 from tamis.bench.reproduce.papers import PAPERS, UnknownExperiment, chosen, paper_of
 from tamis.bench.reproduce.places import placed_boxes
 from tamis.bench.reproduce.reading import Shown, read, read_at
@@ -31,6 +32,7 @@ from tamis.bench.reproduce.verdicts import Verdict
 from tamis.bench.results import Results
 from tamis.bench.workloads import Workload
 from tamis.cli.app import app
+from tamis.index import Index
 
 SCALE = 0.0005
 SIMPLE = Line("simple", "Simple", "simple")
@@ -172,7 +174,34 @@ def test_plans_have_a_cost() -> None:
     )
     assert near["cost"] >= best["cost"] > 0
     assert near["matching_ms"] > 0
-    assert "cost" not in measure_plans(case, TAMIS)
+    ours = measure_plans(case, TAMIS)
+    assert ours["cost"] == 1.0  # so few are scanned
+    assert ours["matching_ms"] == ours["match"]["mean_ms"]
+
+
+@pytest.mark.parametrize(
+    ("n_attributes", "n", "kind"), [(2, 9, "scan"), (2, 900, "sparse"), (8, 900, "dense")]
+)
+def test_what_the_index_looks_at_holds_what_it_finds(n_attributes: int, n: int, kind: str) -> None:
+    random = np.random.default_rng(3)
+    low = random.random((n, n_attributes)) / 4
+    names = [f"a{k}" for k in range(n_attributes)]
+    index = Index.from_boxes(names, low, low + 0.7)
+    assert [block["kind"] for block in index.stats()["blocks"]] == [kind]
+    for event in random.random((20, n_attributes)):
+        looks = share_looked_at(index, event) * n
+        found = index.match(dict(zip(names, event.tolist(), strict=True)))
+        assert looks >= len(found)
+        assert kind != "scan" or looks == n
+    far = np.full(n_attributes, 5.0)
+    assert kind == "scan" or share_looked_at(index, far) < 0.2
+
+
+def test_tamis_stands_in_every_figure() -> None:
+    for paper, figures in chosen(tuple(PAPERS), None):
+        for figure in figures:
+            keys = [line.key for line in paper.lines_of(figure)]
+            assert OURS in keys, (paper.key, figure.number)
 
 
 @pytest.mark.parametrize("algorithm", ["rein", "pri_rein", "pri_rein_s", "tamis", "siena"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +114,27 @@ def _losses(results: Results, scale: float) -> str:
 def describe_machine(measured: list[dict[str, Any]]) -> str:
     """What results were measured on, as a list in Markdown."""
     last = max(measured, key=lambda whole: str(whole["date"]))
-    held, dates = last["machine"], sorted(whole["date"] for whole in measured)
+    dates = sorted(whole["date"] for whole in measured)
     commits = sorted({whole["commit"] for whole in measured if whole["commit"]})
-    caches = ", ".join(f"{level} {size}" for level, size in held["caches"].items())
+    machines = Counter(_name_machine(whole["machine"]) for whole in measured).most_common()
+    counts = [
+        f" ({n} of {len(measured)} results)" if len(machines) > 1 else "" for _, n in machines
+    ]
+    names = "; ".join(name + n for (name, _), n in zip(machines, counts, strict=True))
     versions = ", ".join(f"{name} {version}" for name, version in last["versions"].items())
     loads = [whole["load"] for whole in measured]
     return (
-        f"\n- Machine: {held['cpu']}, {held['cores']} cores, {caches}, {held['ram_gb']} GB.\n"
+        f"\n- Machine: {names}.\n"
         f"- Versions: {versions}.\n"
         f"- Measured from {dates[0]} to {dates[-1]}, commits {', '.join(commits) or 'unknown'}.\n"
         f"- The load of the machine was {min(loads)} to {max(loads)} during the run: above about "
         "1.5, others used it too.\n"
     )
+
+
+def _name_machine(held: dict[str, Any]) -> str:
+    caches = ", ".join(f"{level} {size}" for level, size in held["caches"].items())
+    return f"{held['cpu']}, {held['cores']} cores, {caches}, {held['ram_gb']:.0f} GB"
 
 
 _SWEEPS = ("sweep-n", "sweep-m", "sweep-theta", "sweep-zipf")

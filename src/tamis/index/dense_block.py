@@ -9,7 +9,8 @@ import numpy as np
 
 from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
 from tamis.kernels.dense_build import DensePart, build
-from tamis.kernels.dense_match import Work, handle_of, match_one, match_some, new_work
+from tamis.kernels.dense_match import match_one, match_some
+from tamis.kernels.dense_scratch import Work, handle_of, new_work
 from tamis.kernels.scan import Boxes
 from tamis.kernels.tests import NO_TESTS, Tests
 from tamis.slots.columns import Vector

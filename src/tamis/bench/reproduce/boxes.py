@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tamis.algorithms import make
 from tamis.bench.cases import WrongResult
 from tamis.bench.reproduce.figures import Line
+from tamis.bench.reproduce.looks import share_looked_at
 from tamis.bench.scan import Scan, numpy_rows
 from tamis.bench.workloads import Workload
 from tamis.errors import TamisError
@@ -211,14 +212,22 @@ def _time_lot(matcher: Matcher, held: Workload, rows: Ids) -> tuple[float, float
 
 
 def measure_plans(case: BoxSet, line: Line) -> dict[str, Any]:
-    """Matching with the time to make the plan, without it, and what the plan costs by its model."""
+    """Matching with the time to make the plan, without it, and what the plan costs by its model.
+
+    The index makes no plan: its cost is what it looks at, in the same unit.
+    """
     found = measure_boxes(case, line)
     if "skipped" in found:
         return found
-    if "plan" not in line.parameters:
-        return {**found, "matching_ms": found["match"]["mean_ms"]}
     matcher: Any = case.build(line)[0]
     rows = list(case.workload.values[: found["match"]["n"]])
+    if "plan" not in line.parameters:
+        looks = [share_looked_at(matcher.index, row) for row in rows[:_N_TRACED]]
+        return {
+            **found,
+            "matching_ms": found["match"]["mean_ms"],
+            "cost": float(np.mean(looks)),
+        }
     plans = [_copied(matcher._plan(row)) for row in rows]
     costs = [matcher.trace(row).cost for row in rows[:_N_TRACED]]
     return {
