@@ -24,6 +24,7 @@ from tamis.kernels.sparse_match import (
     take_spans,
 )
 from tamis.kernels.sparse_scratch import Scratch, open_handle
+from tamis.kernels.sparse_vectors import TABLE
 
 MAX_EVENTS = 256  # of a tile
 MIN_EVENTS = 16  # fewer are matched one after another
@@ -36,7 +37,7 @@ N_ARRAYS = 5  # of a state
 class Tile(NamedTuple):
     """Of one thread."""
 
-    state: Array  # i4[T, 5, M + 2]: least, most, mass, rough, line of each event
+    state: Array  # i4[T, 5, M + 2], and TABLE more: least, most, mass, rough, line of each event
     slot: Array  # i4[H], slots that match
     event: Array  # i4[H], the event of each
     end: Array  # i8[T + 1], where the slots of an event end
@@ -48,7 +49,7 @@ def new_tile(part: SparsePart, n_slots: int) -> Tile:
     n_events = max(1, min(MAX_EVENTS, N_STATE // length))
     n_hits = N_HITS + n_slots + 1
     return Tile(
-        np.empty(n_events * length, np.int32),
+        np.empty(n_events * length + TABLE, np.int32),
         np.empty(n_hits, np.int32),
         np.empty(n_hits, np.int32),
         np.empty(n_events + 1, np.int64),
@@ -74,7 +75,7 @@ def scratch_of(s, address, n):
     return Scratch(
         s.present, i4_at(address), i4_at(address + 4 * n), i4_at(address + 8 * n),
         u4_at(address + 12 * n), u4_at(address + 16 * n), s.cell, s.value, s.value_bits,
-        s.place_span, s.word_span, s.aim, s.bits, s.base, s.candidate, s.kept,
+        s.place_span, s.word_span, s.aim, s.bits, s.base, s.candidate, s.test, s.kept,
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from tamis.kernels.sparse_build import (
 from tamis.kernels.sparse_directory import find
 from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT, quarter_of
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
+from tamis.kernels.sparse_vectors import LANES, TABLE, which_hold, which_hold_plainly
 from tamis.kernels.sparse_words import BUCKET_SHIFT
 
 TESTS_A_LINE = 16  # of the cache
@@ -167,17 +168,19 @@ def find_roots(part, s, n_present, n_words):
 
 @inlined
 def test_masks(layout):
-    """What ``passes`` needs to take a test apart: where low and width are, their masks."""
+    """Where low and width of a test are, the masks of axis and bounds, and the second test."""
     axis_bits, bits = layout[TEST_AXIS_BITS], layout[TEST_BITS]
-    low_at, width_at = np.uint32(axis_bits), np.uint32(axis_bits + bits)
-    return low_at, width_at, np.uint32((1 << axis_bits) - 1), np.uint32((1 << bits) - 1)
+    axis_mask, mask = u64((1 << axis_bits) - 1), u64((1 << bits) - 1)
+    return u64(axis_bits), u64(axis_bits + bits), axis_mask, mask, u64(layout[TEST_SECOND])
 
 
 @inlined
-def passes(rough, item, low_at, width_at, axis_mask, mask):
-    """Whether the event's rough mass is inside one constraint of a test."""
-    inside = np.uint32(rough[item & axis_mask] - ((item >> low_at) & mask))
-    return inside <= ((item >> width_at) & mask)
+def which_of(test, first, n, rough, masks, n_axes):
+    """Which of test[first : first + n], n <= LANES, hold for the event: a bit each."""
+    low_at, width_at, axis_mask, mask, second = masks
+    if n_axes + 2 <= TABLE:
+        return which_hold(test, first, n, rough, low_at, width_at, axis_mask, mask, second)
+    return which_hold_plainly(test, first, n, rough, low_at, width_at, axis_mask, mask, second)
 
 
 @kernel
@@ -186,8 +189,7 @@ def test_places(part, s, span, n_spans):
 
     A span that does not fit whole is left with the rest.
     """
-    low_at, width_at, axis_mask, mask = test_masks(part.layout)
-    second = np.uint32(part.layout[TEST_SECOND])
+    masks, n_axes = test_masks(part.layout), part.layout[N_AXES]
     room, n = np.int64(ROOM), np.int64(0)
     while span < n_spans and room:
         place = s.place_span[2 * span]
@@ -195,13 +197,12 @@ def test_places(part, s, span, n_spans):
         room -= end - place
         s.place_span[2 * span] = end
         span += end == s.place_span[2 * span + 1]
-        for k in range(place, end):
-            one = part.test[k]
-            two = np.uint32(one >> second)
-            s.kept[n] = k
-            n += passes(s.rough, one, low_at, width_at, axis_mask, mask) & passes(
-                s.rough, two, low_at, width_at, axis_mask, mask
-            )
+        for k in range(place, end, LANES):
+            bits = which_of(part.test, u64(k), u64(min(LANES, end - k)), s.rough, masks, n_axes)
+            while bits:
+                s.kept[n] = k + np.int32(lowest_bit(bits))
+                bits &= bits - u64(1)
+                n += 1
     return span, n
 
 
@@ -264,16 +265,15 @@ def take_words(part, s, n):
 @kernel
 def test_candidates(part, s, n, n_kept):
     """Append those of the n candidates whose test holds to s.kept; returns the new length."""
-    low_at, width_at, axis_mask, mask = test_masks(part.layout)
-    second = np.uint32(part.layout[TEST_SECOND])
+    masks, n_axes = test_masks(part.layout), part.layout[N_AXES]
     for i in range(n):
-        place = s.candidate[i]
-        one = part.test[place]
-        two = np.uint32(one >> second)
-        s.kept[n_kept] = place
-        n_kept += passes(s.rough, one, low_at, width_at, axis_mask, mask) & passes(
-            s.rough, two, low_at, width_at, axis_mask, mask
-        )
+        s.test[i] = part.test[s.candidate[i]]
+    for k in range(0, n, LANES):
+        bits = which_of(s.test, u64(k), u64(min(LANES, n - k)), s.rough, masks, n_axes)
+        while bits:
+            s.kept[n_kept] = s.candidate[k + np.int64(lowest_bit(bits))]
+            bits &= bits - u64(1)
+            n_kept += 1
     return n_kept
 
 

@@ -15,6 +15,7 @@ from tamis.kernels.memory import f8_at, i4_at, i8_at, u1_at, u4_at, u8_at
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_build import SparsePart
 from tamis.kernels.sparse_groups import N_BUCKETS
+from tamis.kernels.sparse_vectors import LANES, TABLE
 
 CHUNK = 512  # words ANDed at once
 ROOM = 4 * CHUNK * 64  # places decided at once
@@ -29,7 +30,7 @@ class Scratch(NamedTuple):
     least: Array  # i4[M + 2], twice the code, less one where equal codes may tie
     most: Array  # i4[M + 2], the same, more one
     mass: Array  # i4[M]
-    rough: Array  # u4[M + 2], mass at the precision of a test
+    rough: Array  # u4[M + 2], at least TABLE: mass at the precision of a test
     line: Array  # u4[M + 1], first word of the event's line
     cell: Array  # i4[M], see sparse_axes; only where present
     value: Array  # f8[M], the same
@@ -40,14 +41,15 @@ class Scratch(NamedTuple):
     bits: Array  # u8[CHUNK + 1], words with a bit left
     base: Array  # i4[CHUNK + 1], places of their bits 0
     candidate: Array  # i4[64 CHUNK + 4], places of their bits
+    test: Array  # u4[64 CHUNK + LANES], their tests
     kept: Array  # i4[ROOM + 1], places whose test holds
 
 
 def new_scratch(part: SparsePart) -> Scratch:
     """Scratch for one thread."""
     m, n_spans = len(part.columns), 4 * (len(part.kind) // 5) + len(part.root) // 4 + 2
-    least, rough = np.full(m + 2, NOTHING, np.int32), np.full(m + 2, NOTHING, np.uint32)
-    least[m:] = rough[m:] = 0
+    least, rough = np.full(m + 2, NOTHING, np.int32), np.zeros(max(m + 2, TABLE), np.uint32)
+    rough[:m], least[m:] = NOTHING, 0
     least[m + 1] = -1  # ties with a low of 0
     line = part.line_start + N_BUCKETS * part.line_length
     line[m] = 0
@@ -68,6 +70,7 @@ def new_scratch(part: SparsePart) -> Scratch:
         np.empty(CHUNK + 1, np.uint64),
         np.empty(CHUNK + 1, np.int32),
         np.empty(64 * CHUNK + 4, np.int32),
+        np.empty(64 * CHUNK + LANES, np.uint32),
         np.empty(ROOM + 1, np.int32),
     )
 
@@ -75,7 +78,7 @@ def new_scratch(part: SparsePart) -> Scratch:
 def handle_of(part: SparsePart, constraints: Constraints, scratch: Scratch) -> Array:
     """i8[..]: the number of slots, then the addresses of all arrays, which must outlive it.
 
-    Handing over 42 arrays costs 8 us a call, one handle 0.4; and arrays that are mapped and
+    Handing over 43 arrays costs 8 us a call, one handle 0.4; and arrays that are mapped and
     read-only are of no other type.
     """
     arrays = (*part, *constraints, *scratch)
@@ -96,6 +99,6 @@ def open_handle(h):
     scratch = Scratch(
         i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), i4_at(h[32]), u4_at(h[33]), u4_at(h[34]),
         i4_at(h[35]), f8_at(h[36]), u8_at(h[37]), i4_at(h[38]), i4_at(h[39]), u4_at(h[40]),
-        u8_at(h[41]), i4_at(h[42]), i4_at(h[43]), i4_at(h[44]),
+        u8_at(h[41]), i4_at(h[42]), i4_at(h[43]), u4_at(h[44]), i4_at(h[45]),
     )  # fmt: skip
     return part, constraints, scratch
