@@ -85,10 +85,14 @@ def free_port() -> int:
 
 
 def wait_until_ready(
-    url: str, process: subprocess.Popen[bytes], log: Path, every_s: float = 0.1
+    url: str,
+    process: subprocess.Popen[bytes],
+    log: Path,
+    every_s: float = 0.1,
+    within_s: float = _START_S,
 ) -> None:
     """Ask a service every so often whether it is ready."""
-    until = time.monotonic() + _START_S
+    until = time.monotonic() + within_s
     while True:
         with suppress(OSError), urlopen(f"{url}/readyz", timeout=5):
             return  # an answer of 503 is an OSError as well

@@ -117,7 +117,7 @@ class Walk:
             process = subprocess.Popen(command, stdout=out, stderr=out)
         try:
             url = f"http://127.0.0.1:{port}"
-            wait_until_ready(url, process, log)
+            wait_until_ready(url, process, log, every_s=1.0, within_s=_WAIT_S)
             yield url
         finally:
             process.send_signal(signal.SIGTERM)
