@@ -63,29 +63,8 @@ def check_of(node: Filter) -> Check:
         return lambda event: name not in event
     if isinstance(node, Present):
         return lambda event: name in event
-    holds = _value_check(node)
+    holds = _VALUE_CHECKS[type(node)](node)
     return lambda event: any(map(holds, event.get(name, ())))
-
-
-def _value_check(node: Predicate) -> _ValueCheck:
-    if isinstance(node, Equals):
-        return _equal_to(node.value)
-    if isinstance(node, NotEquals):
-        return _different_from(node.value)
-    if isinstance(node, In):
-        checks = [_equal_to(value) for value in node.values]
-        return lambda value: any(check(value) for check in checks)
-    if isinstance(node, InRange):
-        return _inside(node.range)
-    if isinstance(node, Prefix):
-        return lambda value: isinstance(value, str) and value[: len(node.prefix)] == node.prefix
-    if isinstance(node, Within):
-        inside = Inside(node.polygon)
-        return lambda value: isinstance(value, Point) and inside(value)
-    if isinstance(node, InBox):
-        return _in_box(node)
-    assert isinstance(node, Near)
-    return _near(node)
 
 
 def _reader_like(value: Value) -> Callable[[Any], Any]:
@@ -183,3 +162,29 @@ def _near(node: Near) -> _ValueCheck:
         return metres < node.metres if node.open else metres <= node.metres
 
     return check
+
+
+def _one_of(node: In) -> _ValueCheck:
+    checks = [_equal_to(value) for value in node.values]
+    return lambda held: any(check(held) for check in checks)
+
+
+def _starts_with(node: Prefix) -> _ValueCheck:
+    return lambda held: isinstance(held, str) and held[: len(node.prefix)] == node.prefix
+
+
+def _within(node: Within) -> _ValueCheck:
+    inside = Inside(node.polygon)
+    return lambda held: isinstance(held, Point) and inside(held)
+
+
+_VALUE_CHECKS: dict[type, Callable[[Any], _ValueCheck]] = {
+    Equals: lambda node: _equal_to(node.value),
+    NotEquals: lambda node: _different_from(node.value),
+    In: _one_of,
+    InRange: lambda node: _inside(node.range),
+    Prefix: _starts_with,
+    Within: _within,
+    InBox: _in_box,
+    Near: _near,
+}

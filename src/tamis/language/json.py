@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, TamisError, quoted
+from tamis.language.calls import CALLS, Call
 from tamis.language.json_places import fault_in, offset_of
 from tamis.language.tree import (
     FALSE,
@@ -74,6 +75,8 @@ def to_json(node: Filter) -> Any:
     >>> to_json(Not(Missing("price")))
     {'not': {'attribute': 'price', 'op': 'is null'}}
     """
+    if isinstance(node, Call):
+        return _write_call(node)
     return _WRITERS[type(node)](node)
 
 
@@ -113,11 +116,13 @@ def _read_predicate(raw: Mapping[str, Any], path: str) -> Filter:
         raise FilterSyntaxError(
             'expected "and", "or", "not", or "attribute" with the name of one', path=path
         )
-    if not isinstance(op, str) or op not in _READERS:
-        raise FilterSyntaxError(
-            f'"op" {quoted(op)} is not one of {", ".join(_READERS)}', path=f"{path}.op"
-        )
-    keys, reader = _READERS[op]
+    if isinstance(op, str) and op in CALLS:
+        keys, reader = _call(CALLS[op])
+    elif isinstance(op, str) and op in _READERS:
+        keys, reader = _READERS[op]
+    else:
+        known = ", ".join((*_READERS, *CALLS))
+        raise FilterSyntaxError(f'"op" {quoted(op)} is not one of {known}', path=f"{path}.op")
     _expect_keys(raw, {"attribute", "op", *keys.required, *keys.optional}, path, keys.required)
     try:
         return reader(attribute, raw)
@@ -144,7 +149,10 @@ class _Keys:
         self.optional = optional
 
 
-def _one_sided(op: str) -> Callable[[str, Mapping[str, Any]], Filter]:
+_PredicateReader = Callable[[str, Mapping[str, Any]], Filter]
+
+
+def _one_sided(op: str) -> _PredicateReader:
     def read(attribute: str, raw: Mapping[str, Any]) -> Filter:
         bound = _bound(raw["value"])
         if op in ("<", "<="):
@@ -152,6 +160,11 @@ def _one_sided(op: str) -> Callable[[str, Mapping[str, Any]], Filter]:
         return InRange(attribute, Range(low=bound, ends="(]" if op == ">" else "[]"))
 
     return read
+
+
+def _call(kind: type[Call]) -> tuple[_Keys, _PredicateReader]:
+    names = kind.names()
+    return _Keys(*names), lambda a, raw: kind.of(a, [_value(raw[name]) for name in names])
 
 
 def _value(raw: Any) -> Any:
@@ -193,7 +206,7 @@ def _read_in(attribute: str, raw: Mapping[str, Any]) -> Filter:
     return is_in(attribute, map(_value, raw["values"]))
 
 
-_READERS: dict[str, tuple[_Keys, Callable[[str, Mapping[str, Any]], Filter]]] = {
+_READERS: dict[str, tuple[_Keys, _PredicateReader]] = {
     "=": (_Keys("value"), lambda a, raw: Equals(a, _value(raw["value"]))),
     "!=": (_Keys("value"), lambda a, raw: NotEquals(a, _value(raw["value"]))),
     "<": (_Keys("value"), _one_sided("<")),
@@ -221,6 +234,11 @@ _READERS: dict[str, tuple[_Keys, Callable[[str, Mapping[str, Any]], Filter]]] = 
 
 def _predicate(op: str, attribute: str, **keys: Any) -> dict[str, Any]:
     return {"attribute": attribute, "op": op, **keys}
+
+
+def _write_call(node: Call) -> Any:
+    operands = {name: value_to_json(value) for name, value in node.operands.items()}
+    return _predicate(node.word, node.attribute, **operands)
 
 
 def _write_range(node: Any) -> Any:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tamis.errors import FilterError, quoted
+from tamis.language.calls import CALLS, Call
 from tamis.language.tree import (
     And,
     Equals,
@@ -97,6 +98,11 @@ class Column:
         """The distance from a place, to be compared: ``.distance(37.6, 55.7) < 500`` metres."""
         return Distance(self.name, point_of(lon, lat))
 
+    def __getattr__(self, word: str) -> Callable[..., Filter]:
+        if word not in CALLS:
+            raise AttributeError(f"an attribute of events has no {word!r} to be compared with")
+        return lambda *values: CALLS[word].of(self.name, [*map(_check_operand, values)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distance:
@@ -156,6 +162,9 @@ def _check_bound(value: Any) -> Any:
 
 def to_python(node: Filter) -> str:
     """The source of a Python expression that makes an equal filter."""
+    if isinstance(node, Call):
+        operands = ", ".join(map(literal, node.operands.values()))
+        return f"col({node.attribute!r}).{node.word}({operands})"
     return _WRITERS[type(node)](node)
 
 

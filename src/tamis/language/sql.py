@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex, TamisError, quoted
+from tamis.language.calls import CALLS
 from tamis.language.sql_operands import OperandReader, is_call, is_column
 from tamis.language.sql_syntax import parse_condition, room_for
 from tamis.language.sql_tokens import tokenise
@@ -218,7 +219,12 @@ class _Reader(OperandReader):
             self._refuse(node, "distance(…) is compared: distance(location, lon, lat) < metres")
         if name in ("point", "infinity"):
             self._refuse(node, f"{name}(…) is a value; compare an attribute with it")
-        self._refuse(node, f"unknown function {quoted(node.name)}; known are {_FUNCTIONS}")
+        if name not in CALLS:
+            known = ", ".join((_FUNCTIONS, *CALLS))
+            self._refuse(node, f"unknown function {quoted(node.name)}; known are {known}")
+        if not args:
+            self._refuse(node, f"{name} needs the attribute that it is about")
+        return CALLS[name].of(self._attribute(args[0]), [self._value(one) for one in args[1:]])
 
     def _in_range(self, node: exp.Expression) -> Filter:
         attribute, low, high, ends = self._args(node, 4)

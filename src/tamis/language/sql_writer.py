@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlglot.dialects.postgres import Postgres
 
+from tamis.language.calls import Call
 from tamis.language.sql_tokens import RESERVED
 from tamis.language.tree import (
     And,
@@ -48,7 +49,7 @@ def to_sql(node: Filter) -> str:
     >>> to_sql(Not(And((Equals("brand", "O'Neill"), Missing("price")))))
     "NOT (brand = 'O''Neill' AND price IS NULL)"
     """
-    return _WRITERS[type(node)](node)
+    return _write_call(node) if isinstance(node, Call) else _WRITERS[type(node)](node)
 
 
 def attribute_text(name: str) -> str:
@@ -90,6 +91,11 @@ def _nested(node: Filter) -> str:
 
 def _compared(node: Any, operator: str, value: Value) -> str:
     return f"{attribute_text(node.attribute)} {operator} {value_text(value)}"
+
+
+def _write_call(node: Call) -> str:
+    operands = map(value_text, node.operands.values())
+    return f"{node.word}({', '.join((attribute_text(node.attribute), *operands))})"
 
 
 def _write_range(node: Any) -> str:

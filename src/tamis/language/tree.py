@@ -8,7 +8,8 @@
         ├── InRange                    < <= > >= BETWEEN: one value inside one interval
         ├── Prefix                     text that starts so
         ├── Present, Missing           IS NOT NULL, IS NULL
-        └── Within, InBox, Near        points in a polygon, a box, a distance
+        ├── Within, InBox, Near        points in a polygon, a box, a distance
+        └── Call                       what is spelt as the call of a word (see ``calls``)
 
 ``And(())`` accepts everything (TRUE), ``Or(())`` nothing (FALSE). Nodes are immutable,
 comparable and hashable; their repr is their spelling in Python.
@@ -76,8 +77,8 @@ class Equals(Predicate):
     kind: Kind = field(init=False)  # tells 1 from True, which Python calls equal
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
-        object.__setattr__(self, "value", _check_literal(self.value))
+        check_attribute(self.attribute)
+        object.__setattr__(self, "value", check_literal(self.value))
         object.__setattr__(self, "kind", kind_of(self.value))
 
 
@@ -90,8 +91,8 @@ class NotEquals(Predicate):
     kind: Kind = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
-        object.__setattr__(self, "value", _check_literal(self.value))
+        check_attribute(self.attribute)
+        object.__setattr__(self, "value", check_literal(self.value))
         object.__setattr__(self, "kind", kind_of(self.value))
 
 
@@ -104,8 +105,8 @@ class In(Predicate):
     kinds: tuple[Kind, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
-        checked = [_check_literal(value) for value in self.values]
+        check_attribute(self.attribute)
+        checked = [check_literal(value) for value in self.values]
         unique = {(kind_of(value), value): value for value in checked}
         if len(unique) < 2:
             raise FilterError("In needs at least two different values; use is_in() for any number")
@@ -121,7 +122,7 @@ class InRange(Predicate):
     range: Range
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_attribute(self.attribute)
         if not isinstance(self.range, Range):
             raise FilterError(f"InRange needs a Range; {quoted(self.range)} was given")
         if self.range.low is None and self.range.high is None:
@@ -136,10 +137,10 @@ class Prefix(Predicate):
     prefix: str
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_attribute(self.attribute)
         if not isinstance(self.prefix, str):
             raise FilterError(f"a prefix is text; {quoted(self.prefix)} was given")
-        _check_literal(self.prefix)
+        check_literal(self.prefix)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -149,7 +150,7 @@ class Present(Predicate):
     attribute: str
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_attribute(self.attribute)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -159,7 +160,7 @@ class Missing(Predicate):
     attribute: str
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_attribute(self.attribute)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -170,7 +171,7 @@ class Within(Predicate):
     polygon: Polygon
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_attribute(self.attribute)
         if not isinstance(self.polygon, Polygon):
             raise FilterError(f"within needs a Polygon; {quoted(self.polygon)} was given")
 
@@ -186,7 +187,7 @@ class InBox(Predicate):
     lat2: float
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_attribute(self.attribute)
         for name, corner in (
             ("1", point_of(self.lon1, self.lat1)),
             ("2", point_of(self.lon2, self.lat2)),
@@ -214,8 +215,8 @@ class Near(Predicate):
     open: bool = False
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
-        metres = _check_literal(self.metres)
+        check_attribute(self.attribute)
+        metres = check_literal(self.metres)
         if isinstance(metres, bool) or not isinstance(metres, int | float):
             raise FilterError(f"a distance is a number of metres; {quoted(self.metres)} was given")
         if not (0 <= metres < math.inf):
@@ -312,7 +313,8 @@ def _check_depth(depth: int) -> int:
     return depth
 
 
-def _check_attribute(name: object) -> None:
+def check_attribute(name: object) -> None:
+    """Raise FilterError unless it can be the name of an attribute."""
     if not isinstance(name, str) or not name:
         raise FilterError(
             f"{quoted(name)} is not the name of an attribute; expected non-empty text"
@@ -339,7 +341,8 @@ def range_of(low: object = None, high: object = None, ends: str = "[]") -> Range
         raise FilterError(str(error)) from None
 
 
-def _check_literal(raw: object) -> Value:
+def check_literal(raw: object) -> Value:
+    """A single value that a filter compares with; raises FilterError."""
     if isinstance(raw, Filter):
         raise FilterError(f"{quoted(raw)} is a filter where a value was expected")
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.errors import InvalidSchema, InvalidValue, SchemaViolation, quoted
+from tamis.language.calls import Call
 from tamis.language.tree import (
     And,
     Equals,
@@ -238,7 +239,7 @@ def _kinds_wanted(predicate: Predicate) -> frozenset[Kind]:
         return frozenset({Kind.TEXT})
     if isinstance(predicate, Within | InBox | Near):
         return frozenset({Kind.POINT})
-    return frozenset()
+    return predicate.kinds if isinstance(predicate, Call) else frozenset()
 
 
 def _listed(kinds: frozenset[Kind]) -> str:

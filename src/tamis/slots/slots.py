@@ -31,6 +31,7 @@ from tamis.kernels.tests import (
     NEGATED,
 )
 from tamis.language import Conjunction, Literal, Predicate
+from tamis.language.calls import Call
 from tamis.language.tree import (
     Equals,
     In,
@@ -176,6 +177,9 @@ def _require(slot: Slot, predicate: Predicate, columns: Columns) -> None:
         slot.tests.append((IS_MISSING, columns.column(attribute, PRESENT), 0.0, 0.0))
     elif isinstance(predicate, In):
         _require_set(slot, predicate, columns)
+    elif isinstance(predicate, Call):
+        slot.constrain(columns.column(attribute, PRESENT), 0.0, 0.0)
+        slot.ask()
     else:
         _require_shape(slot, predicate, columns)
 
