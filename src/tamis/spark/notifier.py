@@ -69,8 +69,10 @@ def notify_stream(
     if retention < timedelta(seconds=1):
         raise PipelineError(f"the retention {retention} is too short; expected 1 s or more")
     publisher = _Publisher(outbox, Path(checkpoint).absolute())
+    has_text = pa.types.is_string(outbox.schema.field("matches").type)
     with _settings(matches.sparkSession):
-        writer = digests(matches, retention).writeStream.queryName(name).outputMode("append")
+        rows = notifications(digests(matches, retention), has_text)
+        writer = rows.writeStream.queryName(name).outputMode("append")
         writer = writer.option("checkpointLocation", str(publisher.checkpoint))
         if interval is None:
             writer = writer.trigger(availableNow=True)
@@ -126,11 +128,10 @@ class _Publisher:
         self._guard = ClockGuard(checkpoint)
         self._guard.wait()
 
-    def publish(self, groups: DataFrame, batch: int) -> None:
-        """Write one micro-batch aside, apply the rate caps, hand it over."""
+    def publish(self, rows: DataFrame, batch: int) -> None:
+        """Write the notifications of a micro-batch aside, apply the rate caps, hand them over."""
         # A new folder each time: an executor that outlives a driver may still write to its last.
         aside = self._aside / f"{batch}-{uuid4().hex}"
-        rows = notifications(groups, pa.types.is_string(self.outbox.schema.field("matches").type))
         ordered = rows.sortWithinPartitions("is_capped", *OUTBOX_ORDER)
         # Also where the outbox has the micro-batch already: the state is computed on the way.
         ordered.write.partitionBy("is_capped").parquet(str(aside))
