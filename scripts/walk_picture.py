@@ -24,7 +24,7 @@ COLOURS = {
     "on disk": "#ececec",
     "sender": "#fadccb",
 }
-WIDTH, HEIGHT, GAP = 2.35, 1.0, 0.75
+WIDTH, HEIGHT, GAP = 2.6, 1.0, 0.75
 
 
 class Stage(NamedTuple):
@@ -56,7 +56,7 @@ EVENT = (
         Stage("rate caps", "tamis.spark.notifier", "pipeline, Python", "rows"),
         Stage("outbox", "tamis.storage.outbox", "on disk", "JSON, base64"),
         Stage("leased", "tamis.storage.deliveries", "sender", "Message"),
-        Stage("mail", "tamis.service.sending.mail", "sender"),
+        Stage("mail", "tamis.service.sending.transports.mail", "sender"),
     ),
 )
 SUBSCRIPTION = (

@@ -7,7 +7,7 @@ import signal
 import sys
 
 from tamis.service.sending import Sender, SenderSettings
-from tamis.service.sending.webhook import WebhookTransport
+from tamis.service.sending.transports.webhook import WebhookTransport
 from tamis.storage import Database
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from tamis import Subscription
 from tamis.delivery import notification_id
 from tamis.service.sending import Sender, SenderSettings
-from tamis.service.sending.webhook import WebhookTransport
+from tamis.service.sending.transports.webhook import WebhookTransport
 from tamis.storage import Database, Saved, SubscriptionStore
 from tamis.storage.outbox import add_notifications
 from tamis.storage.tables import attempts, deliveries, moment

@@ -14,6 +14,7 @@ from tests.integration.service_server import running_service
 
 FOLDER = Path(str(files("tamis.service").joinpath("page")))
 NAMES = sorted(path.name for path in FOLDER.iterdir())
+MADE = "transports.js"  # by the service, from what it can send by
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.mark.parametrize("path", ["/", *(f"/page/{name}" for name in NAMES)])
+@pytest.mark.parametrize("path", ["/", *(f"/page/{name}" for name in (*NAMES, MADE))])
 def test_a_file_is_told_with_strict_headers(client: httpx.Client, path: str) -> None:
     told = client.get(path)
     assert told.status_code == 200
@@ -63,7 +64,7 @@ def test_files_name_each_other_and_nobody_else() -> None:
         text = text.replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://\w|[\"']//|@import|url\(", text), name
         named |= set(re.findall(r"/page/([\w.]+)", text))
-    assert named == set(NAMES) - {"index.html"}
+    assert named == {*NAMES, MADE} - {"index.html"}
 
 
 def test_the_page_holds_no_script_or_style_of_its_own() -> None:

@@ -14,7 +14,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from tamis.service.sending import Sender, targets_of
-from tamis.service.sending.webhook import WebhookTransport
+from tamis.service.sending.transports.webhook import WebhookTransport
 from tamis.storage import Database, SubscriptionStore, delivery_log
 from tamis.storage.deliveries import Appetite, Leases, Result, take_back
 from tamis.storage.delivery_log import list_deliveries, replay, replay_dead

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tamis.service.sending import SenderSettings
-from tamis.service.sending.chat import ChatTransport
+from tamis.service.sending.transports.apprise import ChatTransport
 from tamis.storage import Database
 from tests.integration.receiver import Answer, receiving
 from tests.integration.sending import Clock, notify, outcomes, send_due, settings, states, subscribe

@@ -14,8 +14,8 @@ import pytest
 from fastapi import FastAPI
 
 from tamis.service.sending import SenderSettings
-from tamis.service.sending.mail import MailTransport
 from tamis.service.sending.tokens import Wish, make_token
+from tamis.service.sending.transports.mail import MailTransport
 from tamis.service.sending.unsubscribing import unsubscribe_router
 from tamis.storage import Database, SubscriptionStore
 from tamis.storage.tables import circuits, deliveries

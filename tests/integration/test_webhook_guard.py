@@ -18,7 +18,7 @@ from tamis.service.sending import SenderSettings
 from tamis.service.sending.guard import Resolve
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import Kind, Outcome
-from tamis.service.sending.webhook import WebhookTransport
+from tamis.service.sending.transports.webhook import WebhookTransport
 from tamis.storage.deliveries import Claim
 from tests.integration.receiver import Answer, Receiver, receiving
 from tests.integration.sending import CERTIFICATES

@@ -20,10 +20,10 @@ from tamis.bench.walk.moments import snapshots_of
 from tamis.delivery import notification_id
 from tamis.service.event_log import FileLog
 from tamis.service.published import ID, PAYLOAD, TIME, UNTIL, line_of, read_events
-from tamis.service.sending.mail import compose
 from tamis.service.sending.message import Message
 from tamis.service.sending.settings import MailSettings, SenderSettings
 from tamis.service.sending.transports import targets_of
+from tamis.service.sending.transports.mail import compose
 from tamis.spark.events import EventMapping, EventReader
 from tamis.spark.match_files import MatchFile
 from tamis.spark.snapshots import SnapshotStore

@@ -4,6 +4,7 @@ import { changeSubscription, deleteSubscription, listSubscriptions } from "/page
 import { announce, button, confirmed, debounced, field, h, refill, toast } from "/page/elements.js";
 import { filterText, moment, plural } from "/page/format.js";
 import { session } from "/page/session.js";
+import { TRANSPORTS } from "/page/transports.js";
 
 export function subscriptionsView() {
   const search = h("input", { type: "search", autocomplete: "off", placeholder: "in ids and filters" });
@@ -65,13 +66,13 @@ export function subscriptionsView() {
 /** What of a subscription's settings is worth a chip. */
 function chips(saved) {
   const { schedule, rate_cap: cap, ...rest } = saved.delivery;
-  const ways = ["webhook", "mail", "apprise"].filter((name) => rest[name]);
+  const ways = TRANSPORTS.filter(({ name }) => rest[name]);
   return [
     saved.is_paused && h("span", { class: "chip warn" }, "paused"),
     h("span", { class: "chip" }, `priority ${saved.priority}`),
     h("span", { class: "chip" }, schedule ?? "immediate"),
     cap && h("span", { class: "chip" }, `at most ${cap}`),
-    ways.map((name) => h("span", { class: "chip" }, name)),
+    ways.map(({ name }) => h("span", { class: "chip" }, name)),
     saved.location && h("span", { class: "chip" }, `${saved.area} of ${saved.radius_m} m`),
     session.isAdmin && h("span", { class: "chip" }, saved.owner),
   ];

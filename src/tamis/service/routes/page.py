@@ -1,13 +1,19 @@
-"""The page: files that are part of the package, told with headers that let nothing else in."""
+"""The page: files that are part of the package, told with headers that let nothing else in.
+
+One is made: ``transports.js`` says which transports there are, so that the page names none.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
 from fastapi import APIRouter, HTTPException, Request, Response
+
+from tamis.service.sending.transports import fields_of_transports
 
 __all__ = ["router"]
 
@@ -51,14 +57,22 @@ class _File:
 
 @cache
 def _files() -> dict[str, _File]:
-    """The files of the page by name, read once."""
-    found = {}
+    """The files of the page by name, read or made once."""
+    found = {"transports.js": _file(_transports(), _KINDS[".js"])}
     for path in files("tamis.service").joinpath("page").iterdir():
         kind = _KINDS.get("." + path.name.rpartition(".")[2])
         if kind is not None:
-            body = path.read_bytes()
-            found[path.name] = _File(body, kind, f'"{sha256(body).hexdigest()[:32]}"')
+            found[path.name] = _file(path.read_bytes(), kind)
     return found
+
+
+def _file(body: bytes, kind: str) -> _File:
+    return _File(body, kind, f'"{sha256(body).hexdigest()[:32]}"')
+
+
+def _transports() -> bytes:
+    """The module that tells the transports; JSON in ASCII is JavaScript too."""
+    return f"export const TRANSPORTS = {json.dumps(fields_of_transports(), indent=2)};\n".encode()
 
 
 @router.api_route("/", methods=["GET", "HEAD"])

@@ -4,8 +4,9 @@
 """
 
 from tamis.service.sending.running import RunningSender, make_sender, start_sender
-from tamis.service.sending.sender import Sender, Transport
+from tamis.service.sending.sender import Sender
 from tamis.service.sending.settings import SenderSettings, read_sender_settings
+from tamis.service.sending.transport_kind import Transport
 from tamis.service.sending.transports import check_transports, targets_of
 
 __all__ = [

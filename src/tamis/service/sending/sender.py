@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from tamis.errors import InvalidDelivery, StorageUnavailable
 from tamis.service.sending.message import Message
-from tamis.service.sending.outcomes import Outcome, failed, result_of, skipped
+from tamis.service.sending.outcomes import failed, result_of, skipped
 from tamis.service.sending.settings import SenderSettings
+from tamis.service.sending.transport_kind import Transport
 from tamis.service.sending.transports import targets_of
 from tamis.storage import Database
 from tamis.storage.deliveries import Appetite, Claim, Leases, Result, take_back
@@ -27,7 +28,7 @@ from tamis.storage.outbox import fan_out, why_not_told
 from tamis.storage.retention import expire, remove_old
 from tamis.values import load_json
 
-__all__ = ["Sender", "Transport"]
+__all__ = ["Sender"]
 
 _LOG = logging.getLogger("tamis.sender")
 _T = TypeVar("_T")
@@ -35,16 +36,6 @@ _FAN_OUT = 1_000
 _TAKE_BACK_EVERY_S = 1.0
 _CLEAN_EVERY_S = 60.0
 _RETRY_DATABASE_S = 0.5
-
-
-class Transport(Protocol):
-    """A way to send notifications."""
-
-    async def send(self, message: Message, at: datetime) -> Outcome:
-        """Try once to send a notification."""
-
-    async def close(self) -> None:
-        """Let go of all connections."""
 
 
 @dataclass(slots=True)

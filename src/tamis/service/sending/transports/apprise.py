@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
+from tamis.errors import InvalidDelivery, quoted
 from tamis.service.sending.digest import Digest, write_digest
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import SENT, Outcome, failed, hopeless
-from tamis.service.sending.settings import AppriseSettings
+from tamis.service.sending.settings import AppriseSettings, SenderSettings
+from tamis.service.sending.transport_kind import Field, TransportKind
 
-__all__ = ["ChatTransport"]
+__all__ = ["TRANSPORT", "ChatTransport"]
 
+_LONGEST_URL = 2_000
+_SCHEMA = re.compile(r"([a-z][a-z0-9]*)://.", re.IGNORECASE)
 _THREADS = 8
+
+
+def _destination(address: str, settings: SenderSettings) -> str:
+    found = _SCHEMA.match(address)
+    allowed = settings.apprise.schemas
+    if found is None or found[1].lower() not in allowed:
+        given = f"{found[1]}://" if found else quoted(address[:12])
+        raise InvalidDelivery(
+            f"apprise {given} may not be used here; expected one of "
+            + ", ".join(f"{one}://" for one in allowed)
+        )
+    if not address.isprintable() or len(address) > _LONGEST_URL:
+        raise InvalidDelivery(
+            f"apprise {found[1]}://… has characters that no URL has, or more than {_LONGEST_URL:,}"
+        )
+    # The address is a secret as a whole, and nobody reads its destination.
+    return f"{found[1].lower()}/{sha256(address.encode()).hexdigest()[:16]}"
 
 
 class ChatTransport:
@@ -85,3 +108,12 @@ def _schemas(service: Any) -> set[str]:
     for given in (service.protocol, service.secure_protocol):
         found |= {given} if isinstance(given, str) else set(given or ())
     return found
+
+
+TRANSPORT = TransportKind(
+    _destination,
+    lambda settings: ChatTransport(settings.apprise),
+    # An address may hold commas.
+    field=Field("Chat (Apprise)", placeholder="slack://…", hint="several with spaces"),
+    place=3,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from contextlib import suppress
 from datetime import datetime
 from email.headerregistry import Address
@@ -13,16 +14,32 @@ from email.utils import format_datetime
 
 import aiosmtplib
 
+from tamis.errors import InvalidDelivery, quoted
 from tamis.service.sending.digest import write_digest
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import SENT, Kind, Outcome, failed, hopeless
-from tamis.service.sending.settings import MailSettings
+from tamis.service.sending.settings import MailSettings, SenderSettings
 from tamis.service.sending.tokens import unsubscribe_url
+from tamis.service.sending.transport_kind import Field, TransportKind
 
-__all__ = ["MailTransport", "compose"]
+__all__ = ["TRANSPORT", "MailTransport", "compose"]
 
+# What every mail server takes; quoted local parts and such are not worth their traps.
+_ADDRESS = re.compile(
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@"
+    r"(?=.{1,253}\Z)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9-]{2,63}"
+)
 _LONGEST_SUBJECT = 200
 _CLOSING = 421  # the server as a whole, whatever it was asked for
+
+
+def _destination(address: str, settings: SenderSettings) -> str:
+    if not _ADDRESS.fullmatch(address) or ".." in address or address.startswith("."):
+        raise InvalidDelivery(
+            f"mail {quoted(address)} is not an address such as name@example.org; names with other "
+            "letters are written in their xn-- form"
+        )
+    return "mail"  # the server as a whole
 
 
 def compose(message: Message, settings: MailSettings, at: datetime) -> EmailMessage:
@@ -136,3 +153,20 @@ def _refused(code: int, said: str) -> Outcome:
     if code >= 500:
         return hopeless(problem, code)
     return Outcome(Kind.FAILED, problem, code, blames_destination=code == _CLOSING)
+
+
+def _make(settings: SenderSettings) -> MailTransport | None:
+    return None if settings.mail is None else MailTransport(settings.mail)
+
+
+TRANSPORT = TransportKind(
+    _destination,
+    _make,
+    field=Field(
+        placeholder="zoe@example.org",
+        hint="several with commas",
+        inputmode="email",
+        has_commas=True,
+    ),
+    place=2,
+)

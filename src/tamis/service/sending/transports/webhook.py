@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -17,14 +18,18 @@ import httpcore
 import httpx
 from standardwebhooks import Webhook
 
+from tamis.errors import InvalidDelivery, quoted
+from tamis.service.sending.addresses import check_literal, port_problem
 from tamis.service.sending.guard import Connections, Forbidden, Resolve, resolve
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import Kind, Outcome, failed, hopeless
 from tamis.service.sending.settings import SenderSettings
-from tamis.service.sending.transports import webhook_problem
+from tamis.service.sending.transport_kind import Field, TransportKind
 
-__all__ = ["WebhookTransport"]
+__all__ = ["TRANSPORT", "WebhookTransport"]
 
+_LONGEST_URL = 2_000
+_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 _REDIRECTS = (307, 308)  # those that keep the request as it is
 _TRY_LATER = (408, 425, 429)
 _GONE = 410
@@ -36,6 +41,37 @@ _HEADERS = {
 _PASSING = (
     httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError,
 )  # fmt: skip
+
+
+def _destination(address: str, settings: SenderSettings) -> str:
+    try:
+        url = httpx.URL(address)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise InvalidDelivery(f"webhook {quoted(address)} is not a URL: {error}") from None
+    problem = _problem(url, settings)
+    if problem is None and len(address) > _LONGEST_URL:
+        problem = f"has {len(address):,} characters, more than {_LONGEST_URL:,}"
+    if problem is not None:
+        raise InvalidDelivery(f"webhook {quoted(address)} {problem}")
+    is_usual = url.port in (None, {"http": 80, "https": 443}[url.scheme])
+    return f"{url.scheme}://{_host(url)}" + ("" if is_usual else f":{url.port}")
+
+
+def _problem(url: httpx.URL, settings: SenderSettings) -> str | None:
+    """Why nothing may be sent to a URL, as far as the URL itself says it."""
+    if url.scheme not in ("http", "https") or not url.host:
+        return "must begin with http:// or https:// and name a host"
+    if not _HOST.fullmatch(_host(url)):
+        return "names a host that no host can have"
+    if url.userinfo:
+        return "has a user or password in it, which would end up in logs; leave them out"
+    return port_problem(url) or check_literal(url.host, settings.webhook)
+
+
+def _host(url: httpx.URL) -> str:
+    """The host as it is sent: in the letters of DNS, in brackets if it is an address of IPv6."""
+    host = url.raw_host.decode("ascii")
+    return f"[{host}]" if ":" in host else host
 
 
 class WebhookTransport:
@@ -90,7 +126,7 @@ class WebhookTransport:
                 target = url.join(told)
             except (httpx.InvalidURL, ValueError):
                 return Outcome(Kind.REFUSED, "redirects to no URL", answer.status)
-            problem = _redirect_problem(url, target) or webhook_problem(target, self._settings)
+            problem = _redirect_problem(url, target) or _problem(target, self._settings)
             if problem is not None:
                 return hopeless(f"redirects to {target.host}, which {problem}", answer.status)
             url = target
@@ -162,3 +198,12 @@ def _retry_after(header: str | None, at: datetime) -> timedelta | None:
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
     return max(until - at, timedelta())
+
+
+TRANSPORT = TransportKind(
+    _destination,
+    WebhookTransport,
+    takes_many=False,
+    field=Field(placeholder="https://…", type="url", inputmode="url"),
+    place=1,
+)
