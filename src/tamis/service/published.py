@@ -7,7 +7,6 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -73,9 +72,8 @@ def event_of(raw: bytes | dict[str, Any], make_id: Callable[[], str] = new_id) -
         )
     if not event.id.isprintable():
         raise InvalidEvent(f"the event id {quoted(event.id)} cannot be shown; choose another")
-    time = event.time or datetime.now(UTC)
     payload = event.payload or _text(_attributes(event)).encode()
-    return replace(event, time=time, payload=payload)
+    return event.completed(event.time or datetime.now(UTC), payload)
 
 
 def read_events(
