@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import httpx
 import pytest
 from sqlalchemy import insert, select, update
 
+from tamis.service.recent import RecentEvents
 from tamis.storage.outbox import add_notifications
 from tamis.storage.tables import deliveries, moment
 from tests.integration.service_server import Service, running_service, serving
@@ -104,6 +106,19 @@ def test_the_same_events_again_are_published_once(admin: httpx.Client, service: 
     assert [line["price"] for line in logged(service, 2)] == [3, 5]
 
 
+def test_twins_that_fail_at_the_same_time_are_told_so(service: Service) -> None:
+    key = service.key("shop", "publisher")
+
+    def publish(thread: int) -> set[int]:
+        with service.client(key) as client:
+            once = {"Idempotency-Key": "one"}
+            answers = [client.post("/v1/events", content=b"{", headers=once) for _ in range(15)]
+            return {answer.status_code for answer in answers}
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set().union(*threads.map(publish, range(8))) <= {409, 422}
+
+
 def test_publishers_at_the_same_time_lose_nothing(service: Service) -> None:
     n_threads, n_each = 6, 20
     key = service.key("shop", "publisher")
@@ -189,6 +204,27 @@ def tell(service: Service, number: int, owner: str = "zoe") -> str:
     }  # fmt: skip
     add_notifications(service.database, [row])
     return id
+
+
+def test_previews_leave_threads_to_others(
+    admin: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, slow = threading.Event(), RecentEvents.preview
+
+    def wait(*given: Any) -> Any:
+        assert go_on.wait(60)
+        return slow(*given)
+
+    monkeypatch.setattr(RecentEvents, "preview", wait)
+    asked = {"filter": "price >= 0"}
+    with ThreadPoolExecutor(40) as threads, service.client() as other:
+        waiting = [threads.submit(other.post, "/v1/preview", json=asked) for _ in range(40)]
+        try:
+            assert admin.post("/v1/events", json={"price": 3}).status_code == 202
+            assert not any(one.done() for one in waiting)
+        finally:
+            go_on.set()
+        assert {one.result(60).status_code for one in waiting} == {200}
 
 
 def test_notifications_are_listed_and_read_by_their_owner(service: Service) -> None:

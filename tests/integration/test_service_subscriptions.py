@@ -317,6 +317,18 @@ def test_an_import_tells_of_every_line(zoe: httpx.Client) -> None:
     assert held["d"]["spelling"] == "query"
 
 
+def test_a_line_that_is_far_too_long_ends_an_import_after_those_before_it(
+    zoe: httpx.Client,
+) -> None:
+    lines = [b'{"id": "s%d", "filter": "x = 1"}' % number for number in range(10)]
+    lines += [b'{"id": "' + b"x" * 3_000_000 + b'"}', b'{"id": "after", "filter": "x = 1"}']
+    *told, last = results(zoe.post("/v1/subscriptions/import", content=b"\n".join(lines)))
+    assert [one["result"] for one in told] == ["created"] * 10
+    assert "nothing after it was read" in last["problem"]["detail"]
+    assert last["summary"] == {"lines": 10, "created": 10, "replaced": 0, "errors": 0}
+    assert len(zoe.get("/v1/subscriptions").json()["items"]) == 10
+
+
 def test_an_export_is_an_import(zoe: httpx.Client, service: Service) -> None:
     lines = b"".join(
         json.dumps({"id": f"s{n:05}", "filter": f"x = {n}", "priority": n % 10}).encode() + b"\n"

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import threading
 import time
 from datetime import UTC, datetime
@@ -109,6 +110,21 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_seen(
         log.append([event(4)]).result(10)
     FileLog(tmp_path).close()  # shows what could not be renamed while the disk was full
     assert [line["@id"] for line in visible(tmp_path)] == ["e1", "e3"]
+
+
+def test_a_disk_that_takes_a_part_only_is_full(tmp_path: Path) -> None:
+    log = FileLog(tmp_path, visible_every_s=3600)
+    log.append([event(1)]).result(10)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))  # the system writes up to there
+    try:
+        with pytest.raises(StorageUnavailable, match="too large"):
+            log.append([event(number) for number in range(100, 200)]).result(10)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    log.append([event(2)]).result(10)
+    log.close()
+    assert [line["@id"] for line in visible(tmp_path)] == ["e1", "e2"]
 
 
 def test_the_recent_events(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ class FileLog:
     def _write(self, waiting: list[_Waiting]) -> None:
         try:
             file = self._open()
-            file.write(b"".join(lines for lines, _ in waiting))
+            _write_whole(file, b"".join(lines for lines, _ in waiting))
             os.fsync(file.fileno())
             self._size = file.tell()
         except OSError as error:
@@ -215,6 +215,13 @@ class FileLog:
             else:
                 path.rename(self.folder / path.name.removeprefix(_HIDDEN))
         self._sync_folder()
+
+
+def _write_whole(file: BinaryIO, lines: bytes) -> None:
+    """Write all bytes: a disk that is nearly full takes some of them without an error."""
+    left = memoryview(lines)
+    while left:
+        left = left[file.write(left) :]
 
 
 def _modified(entry: os.DirEntry[str]) -> float | None:

@@ -85,6 +85,7 @@ class Import:
         self._written = 0
         self._news = asyncio.Event()
         self._is_over = False
+        self._cut: BadRequest | None = None  # why not all of the body was read
 
     async def run(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """What is told of the lines of a body, while it comes in."""
@@ -145,6 +146,8 @@ class Import:
                     await self._save(await waiting.popleft())
             while waiting:
                 await self._save(await waiting.popleft())
+            if self._cut is not None:
+                raise self._cut
         finally:
             for one in waiting:
                 one.cancel()
@@ -171,10 +174,12 @@ class Import:
             *whole, rest = (rest + part).split(b"\n")
             lines += whole
             if len(rest) > 2 * self._reader.most_bytes:
-                raise BadRequest(
+                self._cut = BadRequest(
                     f"a line has more than the {self._reader.most_bytes:,} bytes allowed; nothing "
                     "after it was read"
                 )
+                yield lines
+                return
             while len(lines) >= LINES_AT_ONCE:
                 yield lines[:LINES_AT_ONCE]
                 del lines[:LINES_AT_ONCE]

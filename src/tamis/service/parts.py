@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from tamis.storage.keys import KeyStore
 __all__ = ["Parts"]
 
 _TIDY_EVERY_S = 60.0
+_PREVIEWS_AT_ONCE = 2  # each may take seconds, and all requests share a few threads
 
 
 class Parts:
@@ -46,6 +48,7 @@ class Parts:
         self.index = LiveIndex(self.database)
         self.feed = Feed(self.database)
         self.recent = RecentEvents(settings.n_recent_events)
+        self.previewing = asyncio.Semaphore(_PREVIEWS_AT_ONCE)
         self.operations = Operations(self.database, self.index, self.recent, settings.pipeline_file)
         self.metrics.watch(self.operations)
         self.event_log: EventLog

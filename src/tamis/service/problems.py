@@ -71,6 +71,9 @@ STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
+_DATABASE_AWAY = "the database cannot be used now; try again"
+
+
 def problem_type(kind: type[Exception]) -> str:
     """The stable name of a class of errors.
 
@@ -102,6 +105,8 @@ def problem_of(error: errors.TamisError) -> dict[str, Any]:
             "caret": error.excerpt, "path": error.path,
         }  # fmt: skip
         told |= {name: held for name, held in places.items() if held is not None}
+    if isinstance(error, errors.StorageUnavailable) and error.__cause__ is not None:
+        told["detail"] = _DATABASE_AWAY  # its address and what its driver says are for the log
     if notes := getattr(error, "__notes__", None):
         told["hint"] = "; ".join(notes)
     return told

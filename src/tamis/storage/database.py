@@ -53,6 +53,7 @@ _PRAGMAS = (
     "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=8000",
 )  # fmt: skip
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SHOWN = frozenset({"dbname", "host", "port", "user"})  # of an address; others may be secret
 _MIGRATING = 0x74616D6A  # the lock of those who make the tables, in PostgreSQL
 
 
@@ -125,7 +126,9 @@ class Database:
     @property
     def name(self) -> str:
         """The address without a password, for people to read."""
-        return self.url.render_as_string(hide_password=True).replace("+psycopg", "", 1)
+        shown = {name: held for name, held in self.url.query.items() if name in _SHOWN}
+        text = self.url.set(query=shown).render_as_string(hide_password=True)
+        return text.replace("+psycopg", "", 1)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

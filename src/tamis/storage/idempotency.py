@@ -42,9 +42,12 @@ def claim(connection: Connection, token: Token) -> Answer | None:
         key_prefix=token.key_prefix, token=token.token, request=token.request, created_at=moment()
     )
     first = statement.on_conflict_do_nothing(index_elements=["key_prefix", "token"])
-    if connection.execute(first.returning(idempotency.c.token)).first() is not None:
-        return None
-    row = connection.execute(select(idempotency).where(_is(token))).one()
+    row = None
+    while row is None:
+        if connection.execute(first.returning(idempotency.c.token)).first() is not None:
+            return None
+        # Whoever was first may just have forgotten it: then this one may be.
+        row = connection.execute(select(idempotency).where(_is(token))).one_or_none()
     if row.request != token.request:
         raise TokenReused(
             f"the Idempotency-Key {quoted(token.token)} came with another request before; "

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
 
 from tamis.errors import InvalidSubscription
 from tamis.language import explain as explain_filter
 from tamis.language import normal_form, to_sql
 from tamis.model import Event, Subscription
 from tamis.model.subscription import CIRCLE
+from tamis.service.recent import RecentEvents
 from tamis.service.requests import StrictRoute, SubscriberCaller, TheParts
 from tamis.service.routes.answers import problems
 from tamis.service.schemas import (
@@ -64,14 +66,21 @@ def explain(asked: ExplainRequest, caller: SubscriberCaller, parts: TheParts) ->
     "/preview", response_model=Previewed, operation_id="preview",
     summary="How often a filter would have matched", responses=problems(),
 )  # fmt: skip
-def preview(asked: PreviewRequest, caller: SubscriberCaller, parts: TheParts) -> dict[str, Any]:
+async def preview(
+    asked: PreviewRequest, caller: SubscriberCaller, parts: TheParts
+) -> dict[str, Any]:
     """Try a filter on the last events, and be warned of one that is too broad."""
+    async with parts.previewing:
+        return await run_in_threadpool(_preview, asked, caller.limits.conjunctions, parts.recent)
+
+
+def _preview(asked: PreviewRequest, cap: int, recent: RecentEvents) -> dict[str, Any]:
     filter, _ = read_filter(asked.filter, asked.spelling)
     place = None if asked.location is None else (asked.location[0], asked.location[1])
     area = asked.area or CIRCLE
     whole = Subscription(_NO_NAME, filter, location=place, radius_m=asked.radius_m, area=area)
-    conjunctions = normal_form(whole.condition, cap=caller.limits.conjunctions)
-    found = parts.recent.preview(whole.condition, asked.n_events, asked.n_examples)
+    conjunctions = normal_form(whole.condition, cap=cap)
+    found = recent.preview(whole.condition, asked.n_events, asked.n_examples)
     share = found.n_matches / found.n_events if found.n_events else None
     warning = None
     if found.is_too_broad and share is not None:
