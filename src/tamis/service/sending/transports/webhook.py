@@ -176,7 +176,7 @@ def _redirect_problem(source: httpx.URL, target: httpx.URL) -> str | None:
 
 
 def _retry_after(header: str | None, at: datetime) -> timedelta | None:
-    """How long to wait by the header Retry-After: seconds, or a date.
+    """How long to wait by the header Retry-After: seconds, or a date; None if it is neither.
 
     >>> _retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
     datetime.timedelta(seconds=120)
@@ -189,7 +189,7 @@ def _retry_after(header: str | None, at: datetime) -> timedelta | None:
         return timedelta(seconds=int(header))
     try:
         until = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
