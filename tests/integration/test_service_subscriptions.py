@@ -262,6 +262,7 @@ RAW: list[tuple[bytes, str]] = [
     (b'{"filter": "x = 1", "filter": "y = 1"}', "given twice"),
     (b'{"filter": "x = 1", "radius_m": NaN}', "NaN is not JSON"),
     (b'{"filter": "\xff"}', "UTF-8"),
+    ('{"filter": "x = 1"}'.encode("utf-16"), "not UTF-8"),
     (b"[" * 100_000, "too deep"),
     (b'{"filter": ' + b'{"not": ' * 50_000, "too deep"),
     (b'{"filter": "x = 1", "priority": ' + b"9" * 5_000 + b"}", "not JSON"),
