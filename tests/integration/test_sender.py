@@ -185,6 +185,20 @@ def test_retry_after_is_honoured_within_bounds(
     assert next_at - clock.now == settings().longest_retry
 
 
+@pytest.mark.parametrize(
+    "said", ["Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "9" * 5_000, "soon", ""]
+)
+def test_a_retry_after_that_says_nothing_is_left_out(
+    database: Database, receiver: Receiver, clock: Clock, said: str
+) -> None:
+    subscribe(database, "s1", {"webhook": receiver.url})
+    notify(database, "s1")
+    receiver.answer = lambda request: Answer(503, {"retry-after": said})
+    assert send_due(database, settings(), clock) == 1
+    (row,) = rows_of(database, deliveries)
+    assert (row.state, row.problem) == ("waiting", "answered 503 Service Unavailable")
+
+
 def test_a_destination_that_fails_rests_and_is_probed_once(
     database: Database, receiver: Receiver, clock: Clock
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import time
@@ -100,8 +101,14 @@ def test_keys_are_made_listed_and_revoked(service: Service) -> None:
         assert admin.delete("/v1/keys/0000000000").status_code == 404
         bad = admin.post("/v1/keys", json={"owner": "x", "scopes": [], "name": ""})
         assert bad.status_code == 422
-        bad = admin.post("/v1/keys", json={"owner": "x", "scopes": ["admin"], "limits": {"n": 1}})
-        assert (bad.status_code, bad.json()["type"]) == (422, "urn:tamis:error:invalid-value")
+        for limits in ({"n": 1}, {"requests_per_s": 1e-320}):
+            draft = {"owner": "x", "scopes": ["admin"], "limits": limits}
+            bad = admin.post("/v1/keys", json=draft)
+            assert (bad.status_code, bad.json()["type"]) == (422, "urn:tamis:error:invalid-value")
+    old = service.key("max", requests_per_s=1e-320, burst=1)  # as keys could once be made
+    with service.client(old) as client:
+        codes = {client.get("/v1/subscriptions").status_code for _ in range(4)}
+        assert codes == {200, 429}
 
 
 def test_the_secret_of_a_key_is_nowhere(tmp_path: Path) -> None:
@@ -211,6 +218,13 @@ def test_addresses_and_methods_that_are_not_there(service: Service) -> None:
             assert answer.headers["content-type"] == "application/problem+json"
 
 
+def test_who_watches_may_ask_without_the_body(service: Service) -> None:
+    for path in ("/healthz", "/readyz"):
+        asked, told = httpx.head(service.url + path), httpx.get(service.url + path)
+        assert (asked.status_code, asked.content) == (told.status_code, b"")
+        assert asked.headers["content-type"] == told.headers["content-type"]
+
+
 def test_the_link_in_a_mail_needs_its_token_and_no_key(service: Service) -> None:
     with service.client() as admin:
         saved = {"filter": "x = 1", "owner": "zoe", "delivery": {"mail": "zoe@mail.example"}}
@@ -220,6 +234,12 @@ def test_the_link_in_a_mail_needs_its_token_and_no_key(service: Service) -> None
             secret = connection.execute(query).scalar_one()
         token = make_token(Wish("s1", "zoe@mail.example"), secret)
         address = service.url + PATH
+        for said in (b'["\\ud800","a"]', b'["\\u0000","a"]', b'["s1","\\ud800"]', b'["s2","a"]'):
+            bad = {"token": base64.urlsafe_b64encode(said).decode() + ".x"}
+            assert httpx.get(address, params=bad).status_code == 404
+            assert httpx.post(address, params=bad).status_code == 404
+        shown = make_token(Wish("s1", "\ud800"), secret)  # signed, and cannot be shown
+        assert httpx.get(address, params={"token": shown}).status_code == 404
         assert httpx.get(address, params={"token": token + "x"}).status_code == 404
         asked = httpx.get(address, params={"token": token})
         assert (asked.status_code, "zoe@mail.example" in asked.text) == (200, True)

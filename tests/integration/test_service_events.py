@@ -73,10 +73,19 @@ BAD: list[tuple[bytes, str, int]] = [
     (b"[" * 100_000, "application/json", 422),
     (b'{"a": ' * 2_000 + b"1" + b"}" * 2_000, "application/json", 422),
     (b'{"price": 1, "price": 2}', "application/json", 422),
+    (b'{"price": NaN}', "application/json", 422),
+    ('{"price": 1}'.encode("utf-16"), "application/json", 422),
+    (b'{"price": -Infinity}', "application/json", 422),
+    (b'{"x": 1}\n{"price": [1, Infinity]}', "application/x-ndjson", 422),
     (b'{"@id": 1}', "application/json", 422),
     (b'{"id": "a\\u0000", "x": 1}', "application/json", 422),
     (b'{"x": 1}\n{', "application/x-ndjson", 422),
     (b'{"specversion": "1.0"}', "application/cloudevents+json", 422),
+    (b'{"id": "e1", "price": 1}', "application/cloudevents+json", 422),
+    (b"7", "application/cloudevents+json", 422),
+    (b'[{"id": "e1", "price": 1}]', "application/cloudevents-batch+json", 422),
+    (b'[{"price": NaN}]', "application/cloudevents-batch+json", 400),
+    (b"\xff", "application/cloudevents-batch+json", 400),
     (b"{}", "application/cloudevents-batch+json", 400),
     (b'["{}"]', "application/cloudevents-batch+json", 422),
     (b'[{"specversion": "1.0"}]', "application/cloudevents-batch+json", 422),
@@ -91,6 +100,33 @@ def test_events_that_cannot_be_read(tmp_path: Path, body: bytes, kind: str, stat
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "application/problem+json"
     assert list(service.settings.events.iterdir()) == []
+
+
+CONTEXT = {"ce-specversion": "1.0", "ce-id": "b1", "ce-source": "/shop", "ce-type": "offer"}
+
+
+def test_a_cloud_event_in_headers_is_that_in_json(admin: httpx.Client, service: Service) -> None:
+    headers = {**CONTEXT, "ce-time": "2026-01-01T09:00:00Z", "ce-city": "K%C3%B6ln"}
+    told = admin.post("/v1/events", json={"price": 6}, headers=headers)
+    assert (told.status_code, told.json()["ids"]) == (202, ["b1"])
+    cloud = {
+        "specversion": "1.0", "id": "b1", "source": "/shop", "type": "offer",
+        "time": "2026-01-01T09:00:00Z", "city": "Köln", "data": {"price": 6},
+    }  # fmt: skip
+    kind = {"Content-Type": "application/cloudevents+json", "ce-id": "not this one"}
+    admin.post("/v1/events", content=json.dumps(cloud).encode(), headers=kind)
+    first, second = logged(service, 2)
+    assert (first, first["ce.city"], first["price"]) == (second, "Köln", 6)
+    bare = admin.post("/v1/events", headers={**CONTEXT, "ce-id": "b2"})
+    assert bare.json() == {"n_events": 1, "ids": ["b2"]}
+
+
+def test_another_context_is_another_request(admin: httpx.Client) -> None:
+    once = {"Idempotency-Key": "k1", **CONTEXT}
+    assert admin.post("/v1/events", json={"price": 3}, headers=once).json()["ids"] == ["b1"]
+    assert admin.post("/v1/events", json={"price": 3}, headers=once).json()["ids"] == ["b1"]
+    other = admin.post("/v1/events", json={"price": 3}, headers={**once, "ce-id": "b2"})
+    assert (other.status_code, other.json()["type"]) == (422, "urn:tamis:error:token-reused")
 
 
 def test_the_same_events_again_are_published_once(admin: httpx.Client, service: Service) -> None:
@@ -305,8 +341,9 @@ def test_a_feed_is_live_and_goes_on_where_it_was(service: Service) -> None:
         (fresh,) = followed(zoe, 1)
         later.join()
         assert fresh["matches"][0]["event_id"] == "e8"
-        bad = zoe.get("/v1/notifications/stream", headers={"Last-Event-ID": "x"})
-        assert bad.status_code == 400
+        for number in ("x", "-1", "", str(2**63), "9" * 5_000):
+            bad = zoe.get("/v1/notifications/stream", headers={"Last-Event-ID": number})
+            assert (number[:20], bad.status_code) == (number[:20], 400)
 
 
 def test_a_stream_ends_when_its_key_is_revoked(service: Service) -> None:

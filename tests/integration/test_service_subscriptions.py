@@ -238,6 +238,7 @@ BAD: list[tuple[Any, str]] = [
     ({"filter": "x = 1", "location": [1, 2, 3], "radius_m": 1}, "invalid-request"),
     ({"filter": "x = 1", "delivery": {"schedule": "now and then"}}, "invalid-delivery"),
     ({"filter": "x = 1", "delivery": {"shedule": "immediate"}}, "invalid-delivery"),
+    ({"filter": "x = 1", "delivery": {"webhook": "http://xn--/"}}, "invalid-delivery"),
     ({"filter": 3}, "invalid-request"),
     ({"filter": None}, "invalid-request"),
     ({}, "invalid-request"),
@@ -261,6 +262,7 @@ RAW: list[tuple[bytes, str]] = [
     (b'{"filter": "x = 1", "filter": "y = 1"}', "given twice"),
     (b'{"filter": "x = 1", "radius_m": NaN}', "NaN is not JSON"),
     (b'{"filter": "\xff"}', "UTF-8"),
+    ('{"filter": "x = 1"}'.encode("utf-16"), "not UTF-8"),
     (b"[" * 100_000, "too deep"),
     (b'{"filter": ' + b'{"not": ' * 50_000, "too deep"),
     (b'{"filter": "x = 1", "priority": ' + b"9" * 5_000 + b"}", "not JSON"),
@@ -302,14 +304,15 @@ def test_an_import_tells_of_every_line(zoe: httpx.Client) -> None:
         b"\xff",
         b'{"id": "a", "filter": "x = 4"}',
         b'{"filter": "x = 4"}',
+        b'{"id": "e", "filter": "x = 5", "delivery": {"webhook": "http://xn--/"}}',
     ]
     *told, last = results(zoe.post("/v1/subscriptions/import", content=b"\n".join(lines)))
     assert [(one["line"], one["result"]) for one in told] == [
         (1, "created"), (2, "replaced"), (3, "error"), (5, "created"), (6, "error"), (7, "error"),
-        (8, "replaced"), (9, "error"),
+        (8, "replaced"), (9, "error"), (10, "error"),
     ]  # fmt: skip
     assert (told[2]["problem"]["line"], told[2]["problem"]["column"]) == (1, 3)
-    assert last == {"summary": {"lines": 8, "created": 2, "replaced": 2, "errors": 4}}
+    assert last == {"summary": {"lines": 9, "created": 2, "replaced": 2, "errors": 5}}
     held = {one["id"]: one for one in zoe.get("/v1/subscriptions").json()["items"]}
     assert sorted(held) == ["a", "b", "d"]
     assert (held["a"]["filter"], held["a"]["is_paused"]) == ("x = 4", False)

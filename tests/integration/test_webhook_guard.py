@@ -130,6 +130,12 @@ def test_of_several_addresses_only_public_ones_are_tried(receiver: Receiver) -> 
     assert (made.kind, made.problem) == (Kind.FAILED, "hooks.example has no address")
 
 
+def test_a_name_that_cannot_be_looked_up_has_no_address() -> None:
+    made = post("http://a..example/")
+    assert made.kind is Kind.FAILED
+    assert str(made.problem).startswith("a..example has no address: ")
+
+
 def test_an_allowed_host_may_be_anywhere(receiver: Receiver) -> None:
     given = SenderSettings.model_validate({"webhook": {"allow_hosts": ["hooks.internal"]}})
     url = f"http://hooks.internal:{receiver.port}/"
@@ -167,6 +173,8 @@ def test_more_than_three_redirects_are_not_followed(receiver: Receiver) -> None:
         ("ftp://hooks.example/", "which is ftp and not http"),
         ("http://a:b@hooks.example/", "user or password"),
         ("http://hooks.example:22/", "port 22"),
+        ("http://xn--/", "redirects to xn--, which names a host that no host can have"),
+        ("http://a..example/", "redirects to a..example, which names a host that no host can have"),
     ],
 )
 def test_redirects_that_lead_elsewhere(receiver: Receiver, target: str, said: str) -> None:

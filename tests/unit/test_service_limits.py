@@ -9,7 +9,13 @@ from tamis.errors import InvalidValue, NotAllowed
 from tamis.service.limits import Limits, RateReached, TokenBuckets
 from tamis.service.logs import hide_secrets
 from tamis.service.pipeline import pipeline_text, write_pipeline
-from tamis.service.problems import STATUS_OF, problem_of, problem_type, status_of
+from tamis.service.problems import (
+    STATUS_OF,
+    problem_of,
+    problem_response,
+    problem_type,
+    status_of,
+)
 from tamis.service.settings import KafkaSettings, ServiceSettings
 from tamis.spark.settings import read_settings
 from tamis.storage.keys import check_secret, parse_key
@@ -31,11 +37,25 @@ def test_a_bucket_fills_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"speed": 1}, {"burst": 0}, {"burst": 1.5}, {"burst": True}, {"burst": "1"}]
-)
+    "limits",
+    [
+        {"speed": 1}, {"burst": 0}, {"burst": 1.5}, {"burst": True}, {"burst": "1"},
+        {"requests_per_s": 1e-320}, {"requests_per_s": 0.99}, {"requests_per_s": float("nan")},
+        {"requests_per_s": float("inf")}, {"body_bytes": 10**9 + 1},
+    ],
+)  # fmt: skip
 def test_limits_that_are_none(limits: dict[str, object]) -> None:
     with pytest.raises(InvalidValue):
         Limits().changed(limits)
+
+
+def test_the_wait_for_a_request_is_never_endless() -> None:
+    assert Limits().changed({"requests_per_s": 1.5}).requests_per_s == 1.5
+    buckets, limits = TokenBuckets(), Limits(requests_per_s=1e-320, burst=1)
+    buckets.take("a", limits, now=10.0)
+    with pytest.raises(RateReached) as caught:
+        buckets.take("a", limits, now=10.0)
+    assert problem_response(caught.value).headers["Retry-After"] == "86400"
 
 
 @pytest.mark.parametrize("text", ["", "tamis", "tamis_0123456789_", "tamis_x_y", "x" * 10_000])

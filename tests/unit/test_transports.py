@@ -58,6 +58,14 @@ def test_no_transport_is_no_mistake() -> None:
         ({"webhook": "http://a.example:99999"}, "port 99999"),
         ({"webhook": "http://a b.example"}, "no host can have"),
         ({"webhook": "http://a.example/\r\nx"}, "not a URL"),
+        ({"webhook": "http://xn--/"}, "no host can have: Malformed A-label"),
+        ({"webhook": "http://xn--a.example/"}, "no host can have"),
+        ({"webhook": "http://a..example/"}, "1 to 63 letters"),
+        ({"webhook": "http://.example/"}, "1 to 63 letters"),
+        ({"webhook": "http://a.example../"}, "1 to 63 letters"),
+        ({"webhook": "http://./"}, "no host can have"),
+        ({"webhook": f"http://{'a' * 64}.example/"}, "1 to 63 letters"),
+        ({"webhook": f"http://{'.'.join(['a' * 50] * 5)}/"}, "254 letters, more than 253"),
         ({"webhook": "http://127.0.0.1"}, "127.0.0.1 is not a public address"),
         ({"webhook": "http://0177.0.0.1"}, "not a URL"),
         ({"webhook": "http://[fe80::1%25eth0]/"}, "host"),
@@ -85,6 +93,13 @@ def test_no_transport_is_no_mistake() -> None:
 def test_settings_that_are_refused(delivery: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidDelivery, match=said):
         check_transports(delivery)
+
+
+@pytest.mark.parametrize(
+    "host", ["a.example.", "xn--bcher-kva.example", "bücher.example", f"{'a' * 63}.example", "a_b"]
+)
+def test_names_that_hosts_have(host: str) -> None:
+    assert check_transports({"webhook": f"http://{host}/"})[0].address == f"http://{host}/"
 
 
 def test_a_secret_is_not_in_the_message() -> None:

@@ -18,8 +18,8 @@ from tamis.values import (
     as_attributes,
     as_timestamp,
     check_value,
-    load_json,
     parse_timestamp,
+    read_json,
     timestamp_text,
     value_from_json,
     value_to_json,
@@ -125,7 +125,9 @@ class Event:
         >>> event.id, event.attributes
         ('7', {'price': (3200,)})
         """
-        held = _load(raw) if isinstance(raw, str | bytes) else raw
+        held = raw
+        if isinstance(raw, str | bytes):
+            held = read_json(raw, "the event", InvalidEvent, is_lenient=True)
         if not isinstance(held, Mapping):
             raise InvalidEvent(f"an event is a JSON object; {type(held).__name__} was given")
         if "specversion" in held:
@@ -242,17 +244,6 @@ def _from_envelope(held: Mapping[str, Any], default_id: str) -> Event:
         )
     except InvalidValue as error:
         raise InvalidEvent(f"event {quoted(identity)}: {error}") from None
-
-
-def _load(text: str | bytes) -> Any:
-    try:
-        return load_json(text)
-    except UnicodeDecodeError as error:
-        raise InvalidEvent(f"the event is not UTF-8: {error}") from None
-    except RecursionError:
-        raise InvalidEvent("the event's JSON is nested too deep") from None
-    except ValueError as error:
-        raise InvalidEvent(f"the event is not JSON: {error}") from None
 
 
 def id_text(raw: Any, default: str = "") -> str:

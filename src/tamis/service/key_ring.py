@@ -89,7 +89,9 @@ class KeyRing:
     def _look_up(self, prefix: str) -> Caller | None:
         try:
             key = self._store.get(prefix)
-            caller: Caller | None = Caller(key, self._limits.changed(key.limits))
+            # Keys were once made with limits below 1, which count as 1.
+            limits = {name: max(1, value) for name, value in key.limits.items()}
+            caller: Caller | None = Caller(key, self._limits.changed(limits))
         except UnknownKey:
             caller = None
         with self._lock:

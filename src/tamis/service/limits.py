@@ -49,7 +49,7 @@ class Limits:
                 )
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             is_whole = isinstance(value, int) or name == "requests_per_s"
-            if not is_number or not is_whole or not 0 < value <= _LARGEST:
+            if not is_number or not is_whole or not 1 <= value <= _LARGEST:
                 raise InvalidValue(
                     f"the limit {name} {quoted(value)} is not a number from 1 to {_LARGEST:,}"
                 )
@@ -57,6 +57,7 @@ class Limits:
 
 
 _LARGEST = 1_000_000_000
+_LONGEST_WAIT_S = 86_400.0
 
 
 class TokenBuckets:
@@ -76,7 +77,7 @@ class TokenBuckets:
                 self._level[prefix] = left - 1, now
                 return
             self._level[prefix] = left, now
-        wait_s = (1 - left) / limits.requests_per_s
+        wait_s = min((1 - left) / limits.requests_per_s, _LONGEST_WAIT_S)
         raise RateReached(
             f"this key may make {limits.requests_per_s:g} requests a second, {limits.burst} at "
             f"once; wait {wait_s:.1f} s",

@@ -13,7 +13,7 @@ from typing import Any
 
 from tamis.errors import InvalidEvent, TamisError, quoted
 from tamis.model import Event
-from tamis.values import parse_timestamp, timestamp_text, value_to_json
+from tamis.values import parse_timestamp, read_json, timestamp_text, value_to_json
 
 __all__ = [
     "ID",
@@ -58,13 +58,21 @@ def time_of_id(id: str) -> float | None:
     return number / 1_000
 
 
-def event_of(raw: bytes | dict[str, Any], make_id: Callable[[], str] = new_id) -> Event:
+def event_of(
+    raw: bytes | dict[str, Any], make_id: Callable[[], str] = new_id, *, is_cloud: bool = False
+) -> Event:
     """An event from its JSON, with an id, a time and a payload if it had none.
 
     The payload is what a subscriber is told of the event: where none was given, its attributes
-    as JSON.
+    as JSON. If it ``is_cloud``, it must be a CloudEvent.
     """
-    event = Event.from_json(raw, default_id=make_id())
+    held = read_json(raw, "the event", InvalidEvent) if isinstance(raw, bytes) else raw
+    if is_cloud and isinstance(held, dict) and "specversion" not in held:
+        raise InvalidEvent(
+            'it is no CloudEvent, for it has no "specversion"; give it one, or send it as '
+            "application/json"
+        )
+    event = Event.from_json(held, default_id=make_id())
     if taken := [name for name in _OWN if name in event.attributes]:
         raise InvalidEvent(
             f"event {quoted(event.id)} has an attribute {quoted(taken[0])}, which the event log "
@@ -77,26 +85,34 @@ def event_of(raw: bytes | dict[str, Any], make_id: Callable[[], str] = new_id) -
 
 
 def read_events(
-    body: bytes, *, is_lines: bool, make_id: Callable[[int], str] | None = None
+    body: bytes,
+    *,
+    is_lines: bool = False,
+    is_cloud: bool = False,
+    make_id: Callable[[int], str] | None = None,
 ) -> list[Event]:
-    """The events of a body: one JSON object, or one a line.
+    """The events of a body: one JSON object, perhaps a CloudEvent, or one a line.
 
     All or nothing: an error says in which line it is.
     """
     if not is_lines:
         make = make_id or (lambda number: new_id())
-        return [event_of(body, lambda: make(0))]
+        return [event_of(body, lambda: make(0), is_cloud=is_cloud)]
     lines = enumerate(body.split(b"\n"), 1)
     return _read_all(((number, line) for number, line in lines if line.strip()), "line", make_id)
 
 
 def read_batch(held: Sequence[Any], make_id: Callable[[int], str] | None = None) -> list[Event]:
-    """The events of a JSON array; all or nothing, as above."""
-    return _read_all(enumerate(held, 1), "event", make_id)
+    """The events of a JSON array of CloudEvents; all or nothing, as above."""
+    return _read_all(enumerate(held, 1), "event", make_id, is_cloud=True)
 
 
 def _read_all(
-    given: Iterable[tuple[int, Any]], what: str, make_id: Callable[[int], str] | None
+    given: Iterable[tuple[int, Any]],
+    what: str,
+    make_id: Callable[[int], str] | None,
+    *,
+    is_cloud: bool = False,
 ) -> list[Event]:
     make = make_id or (lambda number: new_id())
     events = []
@@ -104,7 +120,7 @@ def _read_all(
         try:
             if not isinstance(raw, bytes | dict):
                 raise InvalidEvent(f"it is no JSON object but {quoted(raw)}")
-            events.append(event_of(raw, partial(make, number)))
+            events.append(event_of(raw, partial(make, number), is_cloud=is_cloud))
         except TamisError as error:
             raise InvalidEvent(f"{what} {number}: {error}") from None
     return events

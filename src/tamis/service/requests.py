@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from tamis.service.key_ring import Caller
 from tamis.service.parts import Parts
 from tamis.service.problems import BadRequest
-from tamis.values import load_json
+from tamis.values import read_json
 
 __all__ = [
     "AdminCaller",
@@ -39,16 +38,7 @@ _BEARER = HTTPBearer(
 
 def read_strictly(body: bytes) -> Any:
     """The JSON of a body, which must be what it says: no key twice, no NaN, not too deep."""
-    try:
-        if b"NaN" in body or b"Infinity" in body:
-            json.loads(body, parse_constant=_refuse)
-        return load_json(body)
-    except UnicodeDecodeError as error:
-        raise BadRequest(f"the body is not UTF-8: {error}") from None
-    except RecursionError:
-        raise BadRequest("the body's JSON is nested too deep") from None
-    except ValueError as error:
-        raise BadRequest(f"the body is not JSON: {error}") from None
+    return read_json(body, "the body", BadRequest)
 
 
 class _StrictRequest(Request):
@@ -58,10 +48,6 @@ class _StrictRequest(Request):
         if not hasattr(self, "_json"):
             self._json = read_strictly(await self.body())
         return self._json
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
 
 
 class StrictRoute(APIRoute):

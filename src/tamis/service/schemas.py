@@ -317,7 +317,7 @@ class KeyDraft(BaseModel):
     scopes: list[Literal["subscriber", "publisher", "admin"]] = Field(min_length=1)
     name: str = Field("", max_length=200)
     limits: dict[str, int | float] = Field(
-        {}, description=f"Of its own; of {', '.join(Limits.__slots__)}."
+        {}, description=f"Of its own, from 1; of {', '.join(Limits.__slots__)}."
     )
 
 

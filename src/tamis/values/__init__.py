@@ -7,7 +7,7 @@ from tamis.values.kinds import Kind, Value, check_value, kind_of
 from tamis.values.numeric import Number, check_integer, numeric_text
 from tamis.values.ranges import Range
 from tamis.values.shapes import Point, Polygon, distance_m
-from tamis.values.strict_json import load_json
+from tamis.values.strict_json import load_json, read_json
 from tamis.values.timestamps import as_timestamp, parse_timestamp, timestamp_text
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "load_json",
     "numeric_text",
     "parse_timestamp",
+    "read_json",
     "timestamp_text",
     "value_from_json",
     "value_to_json",

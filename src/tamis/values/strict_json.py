@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from tamis.errors import quoted
+from tamis.errors import TamisError, quoted
 
 
 def load_json(text: str | bytes) -> Any:
@@ -20,6 +20,39 @@ def load_json(text: str | bytes) -> Any:
     ValueError: the key 'price' is given twice in one object
     """
     return json.loads(text, object_pairs_hook=_unique_keys, parse_float=_finite)
+
+
+def read_json(
+    text: str | bytes, what: str, error: type[TamisError], *, is_lenient: bool = False
+) -> Any:
+    """The same; an error of ours says what is wrong with it.
+
+    Unless it is lenient, nothing is read that only Python takes for JSON: ``NaN``, ``Infinity``,
+    UTF-16.
+
+    >>> from tamis.errors import InvalidEvent
+    >>> read_json('{"price": NaN}', "the event", InvalidEvent)
+    Traceback (most recent call last):
+        ...
+    tamis.errors.InvalidEvent: the event is not JSON: NaN is not JSON
+    """
+    try:
+        if is_lenient:
+            return load_json(text)
+        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        return json.loads(
+            decoded, object_pairs_hook=_unique_keys, parse_float=_finite, parse_constant=_refuse
+        )
+    except UnicodeDecodeError as problem:
+        raise error(f"{what} is not UTF-8: {problem}") from None
+    except RecursionError:
+        raise error(f"{what}'s JSON is nested too deep") from None
+    except ValueError as problem:
+        raise error(f"{what} is not JSON: {problem}") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

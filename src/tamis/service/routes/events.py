@@ -11,11 +11,18 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from tamis.model import Event
+from tamis.service.binary_mode import is_binary, to_structured
 from tamis.service.key_ring import Caller
 from tamis.service.parts import Parts
 from tamis.service.problems import AtWork, BadRequest
 from tamis.service.published import read_batch, read_events
-from tamis.service.requests import PublisherCaller, RawBody, StrictRoute, TheParts
+from tamis.service.requests import (
+    PublisherCaller,
+    RawBody,
+    StrictRoute,
+    TheParts,
+    read_strictly,
+)
 from tamis.service.routes.answers import problems
 from tamis.service.routes.subscriptions import IdempotencyKey
 from tamis.service.schemas import Published
@@ -25,6 +32,7 @@ from tamis.storage.tables import moment
 router = APIRouter(prefix="/v1/events", tags=["events"], route_class=StrictRoute)
 
 _TWIN_MAY_TAKE = timedelta(seconds=30)
+_CLOUD_EVENT = "application/cloudevents+json"
 _KINDS: dict[str, dict[str, Any]] = {
     "application/json": {
         "schema": {"type": "object"},
@@ -41,7 +49,7 @@ _KINDS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string"},
         "example": '{"id": "e1", "price": 3200}\n{"id": "e2", "price": 10}\n',
     },
-    "application/cloudevents+json": {
+    _CLOUD_EVENT: {
         "schema": {"type": "object"},
         "example": {
             "specversion": "1.0", "id": "e3", "source": "/shop", "type": "offer",
@@ -74,8 +82,12 @@ def publish(
 
     One JSON object (attributes, or an envelope with `attributes`), NDJSON, a CloudEvent or a
     batch of them. An event gets an id and a time if it has none. All of a request or nothing.
+    A CloudEvent may also come in binary mode: its context in headers such as `ce-id`, its data as
+    `application/json`.
     """
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if is_binary(request.headers, kind):
+        kind, body = _CLOUD_EVENT, to_structured(request.headers.items(), kind, body)
     if idempotency_key is None:
         return _answer(_publish(parts, _events(kind, body, None)))
     token = _token(caller, idempotency_key, kind, body)
@@ -105,20 +117,17 @@ def _publish(parts: Parts, events: list[Event]) -> dict[str, Any]:
 def _events(kind: str, body: bytes, make_id: Callable[[int], str] | None) -> list[Event]:
     if kind in ("application/x-ndjson", "application/jsonl", "application/ndjson"):
         return read_events(body, is_lines=True, make_id=make_id)
-    if kind in ("application/json", "application/cloudevents+json"):
-        return read_events(body, is_lines=False, make_id=make_id)
+    if kind == "application/json":
+        return read_events(body, make_id=make_id)
+    if kind == _CLOUD_EVENT:
+        return read_events(body, is_cloud=True, make_id=make_id)
     if kind == "application/cloudevents-batch+json":
         return read_batch(_array(body), make_id)
     raise BadRequest(f"the Content-Type {kind!r} is not one of {', '.join(_KINDS)}")
 
 
 def _array(body: bytes) -> list[Any]:
-    from tamis.values import load_json
-
-    try:
-        held = load_json(body)
-    except (ValueError, RecursionError) as error:
-        raise BadRequest(f"the body is not JSON: {error}") from None
+    held = read_strictly(body)
     if not isinstance(held, list):
         raise BadRequest("a batch of CloudEvents is a JSON array")
     return held

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -31,6 +32,7 @@ Id = Annotated[
     ),
 ]  # fmt: skip
 _LARGEST = 2**63 - 1
+_NUMBER = re.compile(r"[0-9]{1,19}")
 _PING_S = 15
 
 
@@ -87,11 +89,7 @@ async def stream(
     ] = None,
 ) -> EventSourceResponse:
     """Server-sent events: a notification each, as they become visible."""
-    if last_event_id is not None and not (
-        last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id) <= _LARGEST
-    ):
-        raise BadRequest(f"Last-Event-ID {last_event_id[:40]!r} is no number of a notification")
-    after = None if last_event_id is None else int(last_event_id)
+    after = None if last_event_id is None else _number(last_event_id)
 
     async def told() -> AsyncIterator[ServerSentEvent]:
         async for one in parts.feed.follow(caller.owner, after):
@@ -102,6 +100,13 @@ async def stream(
             yield ServerSentEvent(data, event="notification", id=str(one.number))
 
     return EventSourceResponse(told(), ping=_PING_S)
+
+
+def _number(text: str) -> int:
+    """The number that a Last-Event-ID is."""
+    if not _NUMBER.fullmatch(text) or int(text) > _LARGEST:
+        raise BadRequest(f"Last-Event-ID {text[:40]!r} is no number of a notification")
+    return int(text)
 
 
 @router.get(

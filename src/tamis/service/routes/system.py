@@ -14,12 +14,14 @@ from tamis.service.schemas import Health, Readiness
 router = APIRouter(tags=["system"])
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", response_model=Health, operation_id="health", summary="Does it live?")
 async def health() -> dict[str, str]:
     """Answered as long as the process can answer at all."""
     return {"status": "ok"}
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz", response_model=Readiness, operation_id="readiness", summary="Is it ready?",
     responses={503: {"model": Readiness, "description": "Not yet, or not now."}},

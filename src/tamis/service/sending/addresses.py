@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import httpx
 
 from tamis.service.sending.settings import WebhookSettings
 
-__all__ = ["address_problem", "check_literal", "is_allowed_host", "port_problem"]
+__all__ = ["address_problem", "check_literal", "is_allowed_host", "name_problem", "port_problem"]
 
 _WEB_PORTS = (80, 443)
 _LOWEST_OTHER_PORT = 1024
+_LONGEST_NAME, _LONGEST_LABEL = 253, 63  # of DNS
+_HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 # Addresses of IPv6 that stand for one of IPv4, behind which anything may be; and some that
 # Python does not call private.
 _DISGUISED = tuple(
@@ -72,6 +75,29 @@ def check_literal(host: str, settings: WebhookSettings) -> str | None:
         return None  # a name: its address is checked whenever something is sent there
     problem = address_problem(host, address, settings)
     return problem and f"may not be used: {problem}"
+
+
+def name_problem(url: httpx.URL) -> str | None:
+    """Why no host can have the name in a URL.
+
+    >>> name_problem(httpx.URL("http://a..example/"))
+    'names a host that no host can have: a part between two dots has 1 to 63 letters'
+    >>> name_problem(httpx.URL("http://a.example./"))
+    """
+    name = url.raw_host.decode("ascii").removesuffix(".")
+    why = None
+    if not _HOST.fullmatch(name):
+        why = "it is not made of letters, digits, dots and hyphens"
+    elif any(not 0 < len(label) <= _LONGEST_LABEL for label in name.split(".")):
+        why = f"a part between two dots has 1 to {_LONGEST_LABEL} letters"
+    elif len(name) > _LONGEST_NAME:
+        why = f"it has {len(name)} letters, more than {_LONGEST_NAME}"
+    else:
+        try:
+            url.host  # noqa: B018 - only now does httpx read xn--
+        except ValueError as error:
+            why = str(error)
+    return why and f"names a host that no host can have: {why}"
 
 
 def port_problem(url: httpx.URL) -> str | None:

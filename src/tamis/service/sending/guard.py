@@ -70,7 +70,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
     async def _checked(self, host: str, port: int) -> list[str]:
         try:
             addresses = await self._resolve(host, port)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter of a name that none can have
             raise httpcore.ConnectError(f"{host} has no address: {error}") from error
         if not addresses:
             raise httpcore.ConnectError(f"{host} has no address")

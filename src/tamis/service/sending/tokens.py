@@ -47,8 +47,11 @@ def read_token(token: str) -> Wish | None:
         held = json.loads(base64.urlsafe_b64decode(said + "=" * (-len(said) % 4)))
     except (ValueError, binascii.Error, RecursionError):
         return None
+    # The id is looked up before the signature can be checked, which is that of its owner.
     is_wish = (
-        isinstance(held, list) and len(held) == 2 and all(isinstance(one, str) for one in held)
+        isinstance(held, list)
+        and len(held) == 2
+        and all(isinstance(one, str) and one.isprintable() for one in held)
     )
     return Wish(*held) if is_wish else None
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import ssl
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -19,7 +18,7 @@ import httpx
 from standardwebhooks import Webhook
 
 from tamis.errors import InvalidDelivery, quoted
-from tamis.service.sending.addresses import check_literal, port_problem
+from tamis.service.sending.addresses import check_literal, name_problem, port_problem
 from tamis.service.sending.guard import Connections, Forbidden, Resolve, resolve
 from tamis.service.sending.message import Message
 from tamis.service.sending.outcomes import Kind, Outcome, failed, hopeless
@@ -29,7 +28,6 @@ from tamis.service.sending.transport_kind import Field, TransportKind
 __all__ = ["TRANSPORT", "WebhookTransport"]
 
 _LONGEST_URL = 2_000
-_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 _REDIRECTS = (307, 308)  # those that keep the request as it is
 _TRY_LATER = (408, 425, 429)
 _GONE = 410
@@ -59,13 +57,11 @@ def _destination(address: str, settings: SenderSettings) -> str:
 
 def _problem(url: httpx.URL, settings: SenderSettings) -> str | None:
     """Why nothing may be sent to a URL, as far as the URL itself says it."""
-    if url.scheme not in ("http", "https") or not url.host:
+    if url.scheme not in ("http", "https") or not url.raw_host:
         return "must begin with http:// or https:// and name a host"
-    if not _HOST.fullmatch(_host(url)):
-        return "names a host that no host can have"
     if url.userinfo:
         return "has a user or password in it, which would end up in logs; leave them out"
-    return port_problem(url) or check_literal(url.host, settings.webhook)
+    return name_problem(url) or port_problem(url) or check_literal(url.host, settings.webhook)
 
 
 def _host(url: httpx.URL) -> str:
@@ -128,7 +124,7 @@ class WebhookTransport:
                 return Outcome(Kind.REFUSED, "redirects to no URL", answer.status)
             problem = _redirect_problem(url, target) or _problem(target, self._settings)
             if problem is not None:
-                return hopeless(f"redirects to {target.host}, which {problem}", answer.status)
+                return hopeless(f"redirects to {_host(target)}, which {problem}", answer.status)
             url = target
         most = self._settings.webhook.max_redirects
         return Outcome(Kind.REFUSED, f"redirects more than {most} times", answer.status)
@@ -180,7 +176,7 @@ def _redirect_problem(source: httpx.URL, target: httpx.URL) -> str | None:
 
 
 def _retry_after(header: str | None, at: datetime) -> timedelta | None:
-    """How long to wait by the header Retry-After: seconds, or a date.
+    """How long to wait by the header Retry-After: seconds, or a date; None if it is neither.
 
     >>> _retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
     datetime.timedelta(seconds=120)
@@ -193,7 +189,7 @@ def _retry_after(header: str | None, at: datetime) -> timedelta | None:
         return timedelta(seconds=int(header))
     try:
         until = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
