@@ -12,6 +12,7 @@ from tamis.spark import java
 from tamis.spark.java import Java, find_java, home_for_spark, java_home, parse_version
 
 VECTOR = "--add-modules=jdk.incubator.vector"
+GONE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 
 def make_java(home: Path, version: str, *, has_vector: bool = True, exit_code: int = 0) -> Path:
@@ -150,16 +151,19 @@ def test_shim_in_the_environment_is_used_again(
     assert java_home() == shim
 
 
-def test_shim_drops_the_option_and_keeps_everything_else(tmp_path: Path, caches: Path) -> None:
+@pytest.mark.parametrize(("version", "dropped"), [(21, {VECTOR}), (25, {VECTOR, GONE})])
+def test_shim_drops_what_java_does_not_know_and_keeps_everything_else(
+    tmp_path: Path, caches: Path, version: int, dropped: set[str]
+) -> None:
     home = tmp_path / "it's a folder"
     executable = home / "bin" / "java"
     executable.parent.mkdir(parents=True)
     executable.write_text("#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n")
     executable.chmod(0o755)
-    shim = home_for_spark(Java(home, 21, "PATH", has_vector=False)) / "bin" / "java"
-    arguments = ["-Xmx1g", VECTOR, "a b", "", "*", "'\"$HOME", "--add-modules=other", VECTOR, "end"]
+    shim = home_for_spark(Java(home, version, "PATH", has_vector=False)) / "bin" / "java"
+    arguments = ["-Xmx1g", VECTOR, GONE, "a b", "", "*", "'\"$HOME", "--add-modules=x", VECTOR, "e"]
     done = subprocess.run([shim, *arguments], capture_output=True, text=True, check=False)
-    kept = [argument for argument in arguments if argument != VECTOR]
+    kept = [argument for argument in arguments if argument not in dropped]
     assert done.stdout == "".join(f"<{argument}>" for argument in kept)
     assert done.returncode == 7
 

@@ -32,14 +32,16 @@ __all__ = ["OLDEST_JAVA", "Java", "find_java", "java_home", "own_folders", "pars
 OLDEST_JAVA = 17
 
 _VECTOR_OPTION = "--add-modules=jdk.incubator.vector"
+# Opens a package that Java has no more since this version, and only warns about it.
+_GONE_OPTION, _GONE_SINCE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED", 24
 _PROBE_SECONDS = 30
 _SHIM = """\
 #!/bin/sh
-# Written by tamis.spark.java: runs the Java below without {option}.
+# Written by tamis.spark.java: runs the Java below without options that it does not know.
 for argument do
     shift
     case $argument in
-        {option}) ;;
+        {options}) ;;
         *) set -- "$@" "$argument" ;;
     esac
 done
@@ -110,7 +112,7 @@ def home_for_spark(java: Java) -> Path:
     refused = []
     for folder in own_folders():
         try:
-            return _write_shim(folder, java.home / "bin" / "java")
+            return _write_shim(folder, java)
         except OSError as error:
             refused.append(f"  - {folder}: {error.strerror}")
     raise MissingExtra(
@@ -175,9 +177,11 @@ def own_folders() -> Iterator[Path]:
     yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tamis")
 
 
-def _write_shim(folder: Path, executable: Path) -> Path:
+def _write_shim(folder: Path, java: Java) -> Path:
     """Make sure that ``folder`` has the shim of this Java, and return the shim's home."""
-    script = _SHIM.format(option=_VECTOR_OPTION, java=shlex.quote(str(executable)))
+    unknown = [_VECTOR_OPTION, *([_GONE_OPTION] if java.version >= _GONE_SINCE else [])]
+    executable = shlex.quote(str(java.home / "bin" / "java"))
+    script = _SHIM.format(options="|".join(unknown), java=executable)
     home = folder.absolute() / f"java-{sha256(script.encode()).hexdigest()[:12]}"
     shim = home / "bin" / "java"
     if _is_current(shim, script):
