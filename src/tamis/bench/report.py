@@ -117,10 +117,8 @@ def describe_machine(measured: list[dict[str, Any]]) -> str:
     dates = sorted(whole["date"] for whole in measured)
     commits = sorted({whole["commit"] for whole in measured if whole["commit"]})
     machines = Counter(_name_machine(whole["machine"]) for whole in measured).most_common()
-    counts = [
-        f" ({n} of {len(measured)} results)" if len(machines) > 1 else "" for _, n in machines
-    ]
-    names = "; ".join(name + n for (name, _), n in zip(machines, counts, strict=True))
+    shares = [f"{name} ({n} of {len(measured)} results)" for name, n in machines]
+    names = "; ".join(shares) if len(machines) > 1 else machines[0][0]
     versions = ", ".join(f"{name} {version}" for name, version in last["versions"].items())
     loads = [whole["load"] for whole in measured]
     return (
