@@ -94,7 +94,7 @@ EXAMPLES = {
     "PipelineError": 'Pipeline(read_settings(folder / "pipeline.toml")).check()',
     "StorageError": 'Database("mysql://zoe:secret@db/tamis")',
     "StorageUnavailable": 'LiveIndex(database).match(Event("e1", {"price": 10}))',
-    "VersionConflict": 'store.delete("s1", if_version=3)',
+    "VersionConflict": 'store.put("s1", lambda before: before, if_absent=True)',
     "LimitReached": 'store.create(Saved(Subscription("s2", True, owner="zoe"), True), most=1)',
     "NotAllowed": 'Caller(key, Limits()).require("publisher")',
     "TokenReused": (

@@ -41,10 +41,10 @@ def test_subscriptions(client: Client) -> None:
     made = client.create(col("price") < 3300, id="c/1", delivery={"schedule": "every hour"})
     assert (made.id, made.version, made.spelling) == ("c/1", 1, "json")
     assert client.get("c/1") == made
-    changed = client.change("c/1", priority=0, if_version=1)
+    changed = client.change("c/1", priority=0, if_etag=made.etag)
     assert (changed.priority, changed.version) == (0, 2)
-    with pytest.raises(VersionConflict, match="version 2, not 1"):
-        client.change("c/1", priority=1, if_version=1)
+    with pytest.raises(VersionConflict, match=f"{changed.etag}', not '{made.etag}"):
+        client.change("c/1", priority=1, if_etag=made.etag)
     put = client.put("c/1", "price < 10", location=(13.4, 52.5), radius_m=5)
     assert (put.filter, put.location) == ("price < 10", [13.4, 52.5])
     assert [one.id for one in client.subscriptions(search="c/", page_size=1)] == ["c/1"]

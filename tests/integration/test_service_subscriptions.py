@@ -63,14 +63,15 @@ def test_created_read_replaced_changed_and_deleted(zoe: httpx.Client) -> None:
         "delivery": {"schedule": "every hour"}, "location": [13.4, 52.5], "radius_m": 500.0,
     }  # fmt: skip
     made = zoe.post("/v1/subscriptions", json=draft)
-    assert made.headers["etag"] == '"1"'
+    etag = made.headers["etag"]
+    assert etag == f'"{made.json()["etag"]}"'
     address = "/v1/subscriptions/s%C3%A4%2F1%20%3F"
     read = zoe.get(address).json()
     assert {name: read[name] for name in draft} == draft
     assert (read["owner"], read["version"], read["is_paused"]) == ("zoe", 1, False)
-    assert zoe.get(address, headers={"If-None-Match": '"1"'}).status_code == 304
+    assert zoe.get(address, headers={"If-None-Match": etag}).status_code == 304
 
-    paused = zoe.patch(address, json={"is_paused": True}, headers={"If-Match": '"1"'})
+    paused = zoe.patch(address, json={"is_paused": True}, headers={"If-Match": etag})
     assert (paused.json()["version"], paused.json()["is_paused"]) == (2, True)
     moved = zoe.patch(address, json={"location": None, "radius_m": None, "priority": 3}).json()
     assert (moved["location"], moved["radius_m"], moved["priority"]) == (None, None, 3)
@@ -78,20 +79,22 @@ def test_created_read_replaced_changed_and_deleted(zoe: httpx.Client) -> None:
     replaced = zoe.put(address, json={"filter": "price < 20"})
     assert replaced.status_code == 200
     assert (replaced.json()["filter"], replaced.json()["delivery"]) == ("price < 20", {})
-    assert zoe.delete(address, headers={"If-Match": '"4"'}).status_code == 204
+    assert zoe.delete(address, headers={"If-Match": replaced.headers["etag"]}).status_code == 204
     problem(zoe.get(address), 404, "unknown-subscription")
     assert zoe.put(address, json={"filter": "price < 20"}).status_code == 201
 
 
 def test_a_change_to_what_was_changed_meanwhile(zoe: httpx.Client) -> None:
-    zoe.put("/v1/subscriptions/s1", json={"filter": "x = 1"})
-    zoe.patch("/v1/subscriptions/s1", json={"priority": 1})
-    old = {"If-Match": '"1"'}
+    made = zoe.put("/v1/subscriptions/s1", json={"filter": "x = 1"})
+    now = zoe.patch("/v1/subscriptions/s1", json={"priority": 1}).headers["etag"]
+    old = {"If-Match": made.headers["etag"]}
     for answer in (
         zoe.patch("/v1/subscriptions/s1", json={"priority": 2}, headers=old),
         zoe.put("/v1/subscriptions/s1", json={"filter": "x = 2"}, headers=old),
         zoe.delete("/v1/subscriptions/s1", headers=old),
         zoe.put("/v1/subscriptions/none", json={"filter": "x = 2"}, headers=old),
+        zoe.put("/v1/subscriptions/none", json={"filter": "x = 2"}, headers={"If-Match": "*"}),
+        zoe.patch("/v1/subscriptions/s1", json={"priority": 2}, headers={"If-Match": f"W/{now}"}),
         zoe.put("/v1/subscriptions/s1", json={"filter": "x = 2"}, headers={"If-None-Match": "*"}),
     ):
         problem(answer, 412, "version-conflict")

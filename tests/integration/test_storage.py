@@ -27,6 +27,7 @@ from tamis.errors import (
 from tamis.spark import ChangeStore
 from tamis.storage import ChangeLog, Database, Saved, SubscriptionStore
 from tamis.storage.direct import Direct, statement
+from tamis.storage.subscriptions import ANY
 from tamis.storage.tables import METADATA
 from tests.integration.postgresql import PostgreSQL
 
@@ -86,7 +87,7 @@ def test_saved_changed_and_deleted(store: SubscriptionStore) -> None:
     paused = store.change("sä/1", lambda one: replace(one, is_paused=True))
     assert (paused.version, paused.is_paused) == (2, True)
     assert store.get("sä/1", owner="zoe") == paused
-    store.delete("sä/1", if_version=2)
+    store.delete("sä/1", if_etag=paused.etag)
     with pytest.raises(UnknownSubscription):
         store.get("sä/1")
     assert store.count() == 0
@@ -112,13 +113,31 @@ def test_others_do_not_see_a_subscription(store: SubscriptionStore) -> None:
 
 
 def test_a_change_to_what_was_changed_meanwhile(store: SubscriptionStore) -> None:
-    store.create(saved("s1"))
-    store.change("s1", lambda one: replace(one, is_paused=True), if_version=1)
-    with pytest.raises(VersionConflict, match="has version 2, not 1"):
-        store.change("s1", lambda one: one, if_version=1)
+    first = store.create(saved("s1")).etag
+    store.change("s1", lambda one: replace(one, is_paused=True), if_etag=first)
+    with pytest.raises(VersionConflict, match=f"has the ETag '2-.*, not '{first}'"):
+        store.change("s1", lambda one: one, if_etag=first)
     with pytest.raises(VersionConflict):
-        store.delete("s1", if_version=1)
+        store.delete("s1", if_etag=first)
     assert store.get("s1").version == 2
+
+
+def test_one_that_is_deleted_and_made_again_is_another(store: SubscriptionStore) -> None:
+    first = store.create(saved("s1")).etag
+    store.delete("s1", if_etag=ANY)
+    again = store.create(saved("s1"))
+    assert again.version == 1
+    with pytest.raises(VersionConflict):
+        store.put("s1", lambda before: again, if_etag=first)
+    with pytest.raises(VersionConflict):
+        store.adjust("s1", priority=1, if_etag=first)
+    with pytest.raises(VersionConflict):
+        store.delete("s1", if_etag=first)
+    store.delete("s1", if_etag=again.etag)
+    with pytest.raises(VersionConflict, match="no subscription 's1'"):
+        store.put("s1", lambda before: again, if_etag=ANY)
+    with pytest.raises(UnknownSubscription):
+        store.delete("s1", if_etag=ANY)
 
 
 def test_an_owner_has_as_many_as_are_allowed(store: SubscriptionStore) -> None:
@@ -142,6 +161,10 @@ def test_pages_and_searches(store: SubscriptionStore) -> None:
     assert [one.id for one in store.page("zoe", search="PRICE < 3")] == ["s3"]
     assert len(store.page("zoe", search="50%_")) == 7
     assert store.page("zoe", search="5__") == []
+    text = "brand = 'Škoda \\ \"S\"'"
+    store.create(Saved(Subscription("ä", text, owner="zoe"), text))
+    for search in ("Ä", "'ŠKODA", '"s"', "a \\ "):
+        assert [one.id for one in store.page("zoe", search=search)] == ["ä"]
 
 
 def test_the_log_tells_each_subscription_once_as_it_is_now(store: SubscriptionStore) -> None:
@@ -281,8 +304,8 @@ def test_a_change_that_fails_leaves_nothing(database: Database) -> None:
 
 
 def test_only_those_who_may_are_adjusted(store: SubscriptionStore) -> None:
-    store.create(saved("s1"))
-    row = store.adjust("s1", priority=0, owner="zoe", if_version=1)
+    first = store.create(saved("s1")).etag
+    row = store.adjust("s1", priority=0, owner="zoe", if_etag=first)
     assert (row.priority, bool(row.is_paused), row.version) == (0, False, 2)
     row = store.adjust("s1", is_paused=True)
     assert (row.priority, bool(row.is_paused), row.version) == (0, True, 3)
@@ -293,9 +316,9 @@ def test_only_those_who_may_are_adjusted(store: SubscriptionStore) -> None:
         ("s1", "zoe", VersionConflict),
     ):
         with pytest.raises(error):
-            store.adjust(id, priority=1, owner=owner, if_version=2)
+            store.adjust(id, priority=1, owner=owner, if_etag=first)
         with pytest.raises(error):
-            store.delete(id, owner=owner, if_version=2)
+            store.delete(id, owner=owner, if_etag=first)
     assert store.read("s1") == row
     assert ChangeLog(store.database).last() == 3
 

@@ -79,22 +79,22 @@ class AsyncClient:
         id: str,
         filter: Any,
         *,
-        if_version: int | None = None,
+        if_etag: str | None = None,
         if_absent: bool = False,
         **fields: Any,
     ) -> SavedSubscription:
         """Create or replace a subscription."""
-        return await self._do(calls.put(id, filter, if_version, if_absent, **fields))
+        return await self._do(calls.put(id, filter, if_etag, if_absent, **fields))
 
     async def change(
-        self, id: str, *, if_version: int | None = None, **changes: Any
+        self, id: str, *, if_etag: str | None = None, **changes: Any
     ) -> SavedSubscription:
         """Change some fields of a subscription; None takes one away."""
-        return await self._do(calls.change(id, if_version, **changes))
+        return await self._do(calls.change(id, if_etag, **changes))
 
-    async def delete(self, id: str, *, if_version: int | None = None) -> None:
+    async def delete(self, id: str, *, if_etag: str | None = None) -> None:
         """Delete a subscription."""
-        await self._do(calls.delete(id, if_version))
+        await self._do(calls.delete(id, if_etag))
 
     async def import_many(
         self, subscriptions: Iterable[Any] | AsyncIterable[Any], *, only_errors: bool = False

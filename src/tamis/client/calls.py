@@ -76,26 +76,26 @@ def page(
 
 
 def put(
-    id: str, filter: Any, if_version: int | None, if_absent: bool, **fields: Any
+    id: str, filter: Any, if_etag: str | None, if_absent: bool, **fields: Any
 ) -> Call[SavedSubscription]:
     """Create or replace a subscription."""
-    headers = _if_version(if_version) | ({"If-None-Match": "*"} if if_absent else {})
+    headers = _if_etag(if_etag) | ({"If-None-Match": "*"} if if_absent else {})
     body = _draft(filter=filter, **fields)
     path = _address("subscriptions", id)
     return Call("PUT", path, _one(SavedSubscription), body, headers=headers)
 
 
-def change(id: str, if_version: int | None, **changes: Any) -> Call[SavedSubscription]:
+def change(id: str, if_etag: str | None, **changes: Any) -> Call[SavedSubscription]:
     """Change some fields of a subscription."""
     body = {name: _plain(value) for name, value in changes.items()}
-    headers = _if_version(if_version)
+    headers = _if_etag(if_etag)
     path = _address("subscriptions", id)
     return Call("PATCH", path, _one(SavedSubscription), body, headers=headers)
 
 
-def delete(id: str, if_version: int | None) -> Call[None]:
+def delete(id: str, if_etag: str | None) -> Call[None]:
     """Delete a subscription."""
-    headers = _if_version(if_version)
+    headers = _if_etag(if_etag)
     return Call("DELETE", _address("subscriptions", id), _nothing, headers=headers)
 
 
@@ -254,8 +254,8 @@ def _address(what: str, id: str) -> str:
     return f"/v1/{what}/{quote(id, safe='')}"
 
 
-def _if_version(version: int | None) -> dict[str, str]:
-    return {} if version is None else {"If-Match": f'"{version}"'}
+def _if_etag(etag: str | None) -> dict[str, str]:
+    return {} if etag is None else {"If-Match": etag if etag == "*" else f'"{etag}"'}
 
 
 def _draft(**fields: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class SavedSubscription:
     area: str | None
     is_paused: bool
     version: int
+    etag: str
     created_at: str
     updated_at: str
 

@@ -81,22 +81,20 @@ class Client:
         id: str,
         filter: Any,
         *,
-        if_version: int | None = None,
+        if_etag: str | None = None,
         if_absent: bool = False,
         **fields: Any,
     ) -> SavedSubscription:
         """Create or replace a subscription."""
-        return self._do(calls.put(id, filter, if_version, if_absent, **fields))
+        return self._do(calls.put(id, filter, if_etag, if_absent, **fields))
 
-    def change(
-        self, id: str, *, if_version: int | None = None, **changes: Any
-    ) -> SavedSubscription:
+    def change(self, id: str, *, if_etag: str | None = None, **changes: Any) -> SavedSubscription:
         """Change some fields of a subscription; None takes one away."""
-        return self._do(calls.change(id, if_version, **changes))
+        return self._do(calls.change(id, if_etag, **changes))
 
-    def delete(self, id: str, *, if_version: int | None = None) -> None:
+    def delete(self, id: str, *, if_etag: str | None = None) -> None:
         """Delete a subscription."""
-        self._do(calls.delete(id, if_version))
+        self._do(calls.delete(id, if_etag))
 
     def import_many(
         self, subscriptions: Iterable[Any], *, only_errors: bool = False

@@ -8,7 +8,7 @@ from tamis.errors.root import TamisError
 class VersionConflict(TamisError):
     """A change to something that was changed meanwhile.
 
-    Raised by a change that was to count for one version only (`if_version`, `If-Match`,
+    Raised by a change that was to count for one version only (`if_etag`, `If-Match`,
     `If-None-Match: *`) when there is another.
 
     What to do: read it again, look at what has changed, and repeat the change.

@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-import gc
+import subprocess
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
+from pathlib import Path
 
-from tamis.errors import StorageUnavailable, TamisError
+from tamis.errors import StorageUnavailable
 from tamis.index import Index
 from tamis.index.first_use import use_kernels
 from tamis.kernels.loading import load_kernels
-from tamis.model import Event, Subscription
+from tamis.model import Event
+from tamis.service.indexing import Built, apply_changes, caught_up, index_all, set_aside
 from tamis.service.logs import log
-from tamis.storage import ChangeLog, Database, LoggedChange, SubscriptionStore
-from tamis.storage.subscriptions import subscription_of
+from tamis.service.saved_index import SavedIndex, end_saving, start_saving
+from tamis.storage import ChangeLog, Database, SubscriptionStore
 
 __all__ = ["LiveIndex"]
 
-_AT_ONCE = 5_000
 _CHANGES_AT_ONCE = 1_000  # the index is locked, for those who ask it about one, while it adds them
 _LOOK_EVERY_S = 0.25  # also how long the end may have to wait
 _PAUSE_S = 0.1  # so that many changes are read at once; who matches looks for them anyway
 _REST = 9  # so many times as long as it worked it rests, while an import needs the processor
 _AGAIN_S = 0.5  # after the database was away
+_MANY = 10_000  # subscriptions, or changes, that take longer to index than a saved index to open
+_FAR_BEHIND = 0.1  # the share of the subscriptions that changed before the index is saved anew
 
 _is_warm = False  # whether the kernels are there
 
 
 class LiveIndex:
-    """An index of all subscriptions that are not paused; a thread keeps it up to date."""
+    """An index of all subscriptions that are not paused; a thread keeps it up to date.
 
-    def __init__(self, database: Database) -> None:
+    If there are many it is saved in a folder from time to time, for the next start.
+    """
+
+    def __init__(self, database: Database, folder: Path | None = None) -> None:
+        self._database = database
         self._store, self._log = SubscriptionStore(database), ChangeLog(database)
+        self._saved = None if folder is None else SavedIndex(folder, self._log)
+        self._saving: subprocess.Popen[bytes] | None = None
+        self._sequence_saved = 0  # or where it was not worth while, or could not be done
         self._index = Index()
         self._sequence = -1
         self._lock = threading.Lock()  # of those who change the index
@@ -52,6 +61,8 @@ class LiveIndex:
         """End the thread."""
         self._stopped.set()
         self._thread.join()
+        if self._saving is not None:
+            end_saving(self._saving)
 
     @property
     def is_ready(self) -> bool:
@@ -131,17 +142,21 @@ class LiveIndex:
         _is_warm = True
 
     def _load(self) -> None:
+        opened = None if self._saved is None else self._saved.open()
+        if opened is None and self._saved is not None and self._store.count() >= _MANY:
+            self._start_saving()
         self._warm_up()
-        sequence, held = self._store.snapshot()
-        index = Index()
-        while chunk := list(islice(held, _AT_ONCE)):
-            if self._stopped.is_set():
-                held.close()  # type: ignore[attr-defined]
-                return
-            _add_all(index, chunk)
-            _set_aside()
-        _set_aside()
-        self._index, self._sequence = index, sequence
+        while self._saving is not None and opened is None and not self._stopped.wait(_PAUSE_S):
+            if self._saving.poll() is not None:
+                opened, self._saving = self._saved_by(self._saving), None
+        built = opened or index_all(self._store, self._stopped.is_set)
+        if built is None:
+            return
+        self._index, self._sequence = built.index, built.sequence
+        set_aside()
+        self._sequence_saved = self._sequence
+        while self._sequence < self._log.last() and not self._stopped.is_set():
+            self._apply_some()
         self._ready.set()
 
     def _follow(self) -> None:
@@ -153,6 +168,8 @@ class LiveIndex:
                     took = time.monotonic() - since
                     rest = _REST * took if self._n_imports else 0.0
                     self._stopped.wait(rest if is_behind else max(rest, _PAUSE_S))
+                else:
+                    self._save_now_and_then()
 
     def _apply_some(self) -> bool:
         """Apply the next changes; whether there may be more."""
@@ -161,63 +178,44 @@ class LiveIndex:
             found = self._log.after(before, _CHANGES_AT_ONCE)
             if not found:  # another thread was here first
                 return False
-            new = [one for one in found if one.row is not None and one.id not in self._index]
-            _add_all(self._index, _subscriptions_of(new))
-            known = {one.id for one in new}
-            for one in found:
-                if one.id not in known:
-                    self._apply(one)
+            apply_changes(self._index, found)
             self._sequence = found[-1].sequence
             self._n_added += len(found)
             if self._n_added >= _CHANGES_AT_ONCE:
                 self._n_added = 0
-                _set_aside()
+                set_aside()
             return self._sequence - before >= _CHANGES_AT_ONCE
 
-    def _apply(self, change: LoggedChange) -> None:
-        """Change one that is in the index, or take it away."""
-        for held in _subscriptions_of([change]):
-            try:
-                self._index.update(held)
-                return
-            except TamisError as error:
-                _warn(change.id, error)
-        if change.id in self._index:
-            self._index.remove(change.id)
+    # -- the saved index
 
+    def _start_saving(self) -> None:
+        if self._saved is not None:
+            self._saving = start_saving(self._database, self._saved.folder)
 
-def _set_aside() -> None:
-    """Spare what there is from being looked through for garbage again and again.
+    def _saved_by(self, process: subprocess.Popen[bytes]) -> Built | None:
+        """What a process saved that has ended."""
+        process.communicate()  # for its pipe to be closed
+        if process.returncode != 0:
+            log.warning("the index was not saved", exit_code=process.returncode)
+            return None
+        return None if self._saved is None else self._saved.open()
 
-    Nearly all of it stays as long as the service. A full collection of it takes a tenth of a second
-    to begin with and seconds with a million subscriptions, and nobody is answered meanwhile; of
-    what came since the last time it takes milliseconds.
-    """
-    gc.collect()
-    gc.freeze()
+    def _save_now_and_then(self) -> None:
+        """Have the index saved when much has changed, and go on with what was saved."""
+        if self._saving is None:
+            n_changes = self._sequence - self._sequence_saved
+            if not self._n_imports and n_changes >= max(_MANY, _FAR_BEHIND * len(self._index)):
+                self._sequence_saved = self._sequence
+                self._start_saving()
+        elif self._saving.poll() is not None:
+            opened, self._saving = self._saved_by(self._saving), None
+            if opened is not None:
+                self._go_on_with(opened)
 
-
-def _subscriptions_of(changes: Iterable[LoggedChange]) -> Iterator[Subscription]:
-    """The subscriptions of those that can be read."""
-    for change in changes:
-        try:
-            if change.row is not None:
-                yield subscription_of(change.row)
-        except TamisError as error:
-            _warn(change.id, error)
-
-
-def _warn(id: str, error: TamisError) -> None:
-    log.warning("a subscription cannot be indexed", id=id, problem=str(error))
-
-
-def _add_all(index: Index, subscriptions: Iterable[Subscription]) -> None:
-    chunk = list(subscriptions)
-    try:
-        index.add_many(chunk)
-    except TamisError:  # one of them: the others count
-        for one in chunk:
-            try:
-                index.add(one)
-            except TamisError as error:
-                _warn(one.id, error)
+    def _go_on_with(self, opened: Built) -> None:
+        """Use another index, which takes less memory as it is mapped from its files."""
+        opened = caught_up(opened, self._log)
+        with self._lock:
+            opened = caught_up(opened, self._log)
+            self._index, self._sequence = opened.index, opened.sequence
+        set_aside()

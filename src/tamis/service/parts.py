@@ -45,7 +45,7 @@ class Parts:
         self.inbox = Inbox(self.database)
         self.buckets = TokenBuckets()
         self.metrics = Metrics()
-        self.index = LiveIndex(self.database)
+        self.index = LiveIndex(self.database, settings.index)
         self.feed = Feed(self.database)
         self.recent = RecentEvents(settings.n_recent_events)
         self.previewing = asyncio.Semaphore(_PREVIEWS_AT_ONCE)

@@ -10,27 +10,28 @@ from fastapi import Depends, Header, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from tamis.errors import quoted
 from tamis.service.key_ring import Caller
 from tamis.service.parts import Parts
 from tamis.service.problems import BadRequest
+from tamis.storage.subscriptions import ANY
 from tamis.values import read_json
 
 __all__ = [
     "AdminCaller",
-    "EachVersion",
+    "EachEtag",
     "PublisherCaller",
     "RawBody",
     "SomeCaller",
     "StrictRoute",
     "SubscriberCaller",
-    "ThatVersion",
+    "ThatEtag",
     "TheParts",
-    "etag",
+    "etag_in",
     "read_strictly",
-    "version_of",
 ]
 
-_ETAG = re.compile(r'(?:W/)?"(\d{1,18})"', re.ASCII)
+_ETAG = re.compile(r'(?:W/)?"[^",]*"')
 _BEARER = HTTPBearer(
     auto_error=False, description="An API key: tamis_<prefix>_<secret>", bearerFormat="API key"
 )
@@ -97,36 +98,33 @@ SomeCaller = Annotated[Caller, Depends(_caller(None))]
 RawBody = Annotated[bytes, Depends(_raw_body)]
 
 
-def etag(version: int) -> str:
-    """The ETag of a version.
+def etag_in(if_match: str | None) -> str | None:
+    """The ETag in an ``If-Match``, without its quotes; a weak one stays as it is, and fits none.
 
-    >>> etag(3)
-    '"3"'
+    >>> etag_in('"3-2026"'), etag_in('W/"3-2026"'), etag_in("*")
+    ('3-2026', 'W/"3-2026"', '*')
     """
-    return f'"{version}"'
-
-
-def version_of(if_match: str | None) -> int | None:
-    """The version that an ``If-Match`` asks for; None for any.
-
-    >>> version_of('"3"'), version_of("*")
-    (3, None)
-    """
-    if if_match is None or if_match.strip() == "*":
+    if if_match is None:
         return None
-    found = _ETAG.fullmatch(if_match.strip())
-    if found is None:
-        raise BadRequest(f'If-Match {if_match!r} is no ETag of ours, such as "3"')
-    return int(found[1])
+    given = if_match.strip()
+    if given != ANY and not _ETAG.fullmatch(given):
+        raise BadRequest(
+            f"If-Match {quoted(if_match)} is not one ETag in double quotes, as a subscription's "
+            "header ETag has it"
+        )
+    return given[1:-1] if given.startswith('"') else given
 
 
 async def _if_match(
     if_match: Annotated[
         str | None,
-        Header(description='Only if it still has this ETag, as in `"3"`.', examples=['"3"']),
+        Header(
+            description="Only if it still has this ETag; `*` is any.",
+            examples=['"1-2026-01-01T09:00:00.000000Z"'],
+        ),
     ] = None,
-) -> int | None:
-    return version_of(if_match)
+) -> str | None:
+    return etag_in(if_match)
 
 
 async def _if_none_match(
@@ -138,5 +136,5 @@ async def _if_none_match(
     return if_none_match
 
 
-ThatVersion = Annotated[int | None, Depends(_if_match)]
-EachVersion = Annotated[str | None, Depends(_if_none_match)]
+ThatEtag = Annotated[str | None, Depends(_if_match)]
+EachEtag = Annotated[str | None, Depends(_if_none_match)]

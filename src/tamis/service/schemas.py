@@ -15,7 +15,8 @@ _FILTER = "brand = 'Huawei' AND price < 3300"
 _SAVED: dict[str, Any] = {
     "id": "s1", "owner": "zoe", "filter": _FILTER, "spelling": "sql", "priority": 0,
     "delivery": {"schedule": "every hour"}, "location": None, "radius_m": None, "area": None,
-    "is_paused": False, "version": 1, "created_at": "2026-01-01T09:00:00.000000Z",
+    "is_paused": False, "version": 1, "etag": "1-2026-01-01T09:00:00.000000Z",
+    "created_at": "2026-01-01T09:00:00.000000Z",
     "updated_at": "2026-01-01T09:00:00.000000Z",
 }  # fmt: skip
 _TOLD: dict[str, Any] = {
@@ -132,7 +133,8 @@ class SubscriptionOut(BaseModel):
     radius_m: float | None
     area: Area | None
     is_paused: bool
-    version: int = Field(description="Also the ETag.")
+    version: int = Field(description="Counts its changes, from 1.")
+    etag: str = Field(description="What `If-Match` asks for, in quotes; also a header.")
     created_at: str
     updated_at: str
 

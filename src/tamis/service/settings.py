@@ -56,3 +56,8 @@ class ServiceSettings:
     def events(self) -> Path:
         """The folder of the event log."""
         return self.data.absolute() / "events"
+
+    @property
+    def index(self) -> Path:
+        """The folder of the saved index, which may be lost."""
+        return self.data.absolute() / "index"

@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 from tamis.service.key_ring import Caller
 from tamis.service.parts import Parts
 from tamis.service.problems import answer_of
-from tamis.service.requests import read_strictly, version_of
+from tamis.service.requests import etag_in, read_strictly
 from tamis.service.routes import subscriptions as routes
 from tamis.service.schemas import SubscriptionChanges, SubscriptionDraft, SubscriptionReplacement
 
@@ -113,9 +113,9 @@ class _Asked:
         return str(self.scope["path"][len(_ONE) :])
 
     @property
-    def version(self) -> int | None:
-        """The version it is meant for."""
-        return version_of(self.headers.get(b"if-match"))
+    def etag(self) -> str | None:
+        """The ETag it is meant for."""
+        return etag_in(self.headers.get(b"if-match"))
 
     @property
     def token(self) -> str | None:
@@ -214,19 +214,19 @@ def _read(asked: _Asked, held: Any) -> dict[str, Any]:
 
 def _put(asked: _Asked, held: Any) -> dict[str, Any]:
     return {
-        "id": asked.id, "if_version": asked.version, "draft": _model(SubscriptionReplacement, held),
+        "id": asked.id, "if_etag": asked.etag, "draft": _model(SubscriptionReplacement, held),
         "if_none_match": asked.headers.get(b"if-none-match"),
     }  # fmt: skip
 
 
 def _change(asked: _Asked, held: Any) -> dict[str, Any]:
     return {
-        "id": asked.id, "if_version": asked.version, "changes": _model(SubscriptionChanges, held),
+        "id": asked.id, "if_etag": asked.etag, "changes": _model(SubscriptionChanges, held),
     }  # fmt: skip
 
 
 def _delete(asked: _Asked, held: Any) -> dict[str, Any]:
-    return {"id": asked.id, "if_version": asked.version}
+    return {"id": asked.id, "if_etag": asked.etag}
 
 
 _WITHOUT_ID: dict[str, tuple[_Endpoint, _ArgumentsOf]] = {

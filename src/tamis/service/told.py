@@ -20,7 +20,7 @@ def told_of_row(row: SubscriptionRow) -> dict[str, Any]:
         "priority": row.priority, "delivery": json.loads(row.delivery),
         "location": None if row.lon is None else [row.lon, row.lat], "radius_m": row.radius_m,
         "area": row.area, "is_paused": bool(row.is_paused), "version": row.version,
-        "created_at": row.created_at, "updated_at": row.updated_at,
+        "etag": row.etag, "created_at": row.created_at, "updated_at": row.updated_at,
     }  # fmt: skip
 
 
@@ -33,5 +33,6 @@ def told_of_saved(saved: Saved) -> dict[str, Any]:
         "priority": held.priority, "delivery": dict(held.delivery),
         "location": None if place is None else [place.lon, place.lat], "radius_m": held.radius_m,
         "area": None if place is None else held.area, "is_paused": saved.is_paused,
-        "version": saved.version, "created_at": saved.created_at, "updated_at": saved.updated_at,
+        "version": saved.version, "etag": saved.etag, "created_at": saved.created_at,
+        "updated_at": saved.updated_at,
     }  # fmt: skip

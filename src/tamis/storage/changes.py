@@ -20,6 +20,7 @@ _CHANNEL = "tamis_changes"
 _POLL_S = 0.05
 _LONGEST_WAIT_S = 1.0  # between looks at the table, also where the database tells us
 _LAST = statement("SELECT last FROM counters WHERE name = 'changes'")
+_AT = statement("SELECT id, at FROM changes WHERE sequence = :sequence")
 _RAISE_BY_ONE = statement("UPDATE counters SET last = last + 1 WHERE name = 'changes'")
 _LOG_ONE = statement(
     "INSERT INTO changes (sequence, id, at) "
@@ -83,6 +84,11 @@ class ChangeLog:
         """The sequence of the last change; 0 if there is none."""
         ((found,),) = self.database.ask(_LAST, {})
         return int(found)
+
+    def at(self, sequence: int) -> tuple[str, str] | None:
+        """Whose change a sequence is, and its moment; None if there is no such change."""
+        rows = self.database.ask(_AT, {"sequence": sequence})
+        return (rows[0][0], rows[0][1]) if rows else None
 
     def after(self, sequence: int, most: int | None = None) -> list[LoggedChange]:
         """The subscriptions that changed after a sequence, each with its last change, in order.

@@ -26,7 +26,7 @@ from tamis.storage.drafts import Rules, plain_row, plain_row_of, read_draft
 from tamis.storage.owners import count_in, count_in_many
 from tamis.storage.subscriptions import row_of
 from tamis.storage.tables import moment
-from tamis.values import load_json
+from tamis.values import read_json
 
 LINES_AT_ONCE = 2_000
 FEW_LINES = 8_000  # read before other processes would have started
@@ -89,10 +89,7 @@ class LineReader:
         row = plain_row_of(line, self.rules, now)
         if row is not None:
             return row
-        try:
-            held = load_json(line)
-        except (ValueError, RecursionError) as error:
-            raise InvalidSubscription(f"the line is not JSON: {error}") from None
+        held = read_json(line, "the line", InvalidSubscription)
         if not isinstance(held, Mapping):
             raise InvalidSubscription("the line is no JSON object")
         row = plain_row(held, self.rules, now)

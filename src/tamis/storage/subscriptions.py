@@ -24,6 +24,8 @@ from tamis.storage.direct import Direct, statement
 from tamis.storage.owners import count_in, count_off
 from tamis.storage.tables import counters, moment, owners, subscriptions
 
+ANY = "*"  # the ETag of whatever is there
+
 _PAGE = 1_000
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -46,6 +48,11 @@ class SubscriptionRow(NamedTuple):
     created_at: str
     updated_at: str
 
+    @property
+    def etag(self) -> str:
+        """See `etag_of`."""
+        return etag_of(self.version, self.created_at)
+
 
 _NAMES = SubscriptionRow._fields
 _COLUMNS = ", ".join(_NAMES)
@@ -60,9 +67,10 @@ _UPDATE = statement(
     f"UPDATE subscriptions SET {', '.join(f'{name} = :{name}' for name in _NAMES[1:])} "
     "WHERE id = :id"
 )
-# Only those of an owner and only that version, if they are said.
+# Only those of an owner and only with that ETag, if they are said.
 _CHOSEN = (
-    "WHERE id = :id AND owner = COALESCE(:owner, owner) AND version = COALESCE(:version, version)"
+    "WHERE id = :id AND owner = COALESCE(:owner, owner) "
+    f"AND COALESCE(:etag, '{ANY}') IN ('{ANY}', version || '-' || created_at)"
 )
 _SET = statement(
     "UPDATE subscriptions SET priority = COALESCE(:priority, priority), "
@@ -104,6 +112,11 @@ class Saved:
         """The owner of the subscription."""
         return self.subscription.owner
 
+    @property
+    def etag(self) -> str:
+        """See `etag_of`."""
+        return etag_of(self.version, self.created_at)
+
 
 Edit = Callable[[Saved], Saved]
 
@@ -111,7 +124,8 @@ Edit = Callable[[Saved], Saved]
 class SubscriptionStore:
     """The subscriptions in a database.
 
-    Where an ``owner`` is given, the subscriptions of others are as if they were not there.
+    Where an ``owner`` is given, the subscriptions of others are as if they were not there. With
+    ``if_etag`` a change is made only to what still has that ETag, with `ANY` only to what is there.
     """
 
     def __init__(self, database: Database) -> None:
@@ -133,18 +147,15 @@ class SubscriptionStore:
         return SubscriptionRow._make(rows[0])
 
     def change(
-        self, id: str, edit: Edit, *, owner: str | None = None, if_version: int | None = None
+        self, id: str, edit: Edit, *, owner: str | None = None, if_etag: str | None = None
     ) -> Saved:
-        """Save what ``edit`` makes of a subscription; it may not change the id or the owner.
-
-        With ``if_version`` only if it still has that version.
-        """
+        """Save what ``edit`` makes of a subscription; it may not change the id or the owner."""
 
         def work(direct: Direct) -> Saved:
             before = _lock(direct, id)
             if before is None or owner not in (None, before.owner):
                 raise _unknown(id)
-            _check_version(id, before.version, if_version)
+            _check_etag(before, if_etag)
             made = replace(edit(before), version=before.version + 1, updated_at=moment())
             if (made.id, made.owner) != (before.id, before.owner):
                 raise ValueError(f"an edit of {id!r} changed its id or owner")
@@ -160,18 +171,18 @@ class SubscriptionStore:
         priority: int | None = None,
         is_paused: bool | None = None,
         owner: str | None = None,
-        if_version: int | None = None,
+        if_etag: str | None = None,
     ) -> SubscriptionRow:
         """Change what says nothing of what a subscription matches; its filter is not read."""
         values = {
-            "id": id, "owner": owner, "version": if_version, "priority": priority,
+            "id": id, "owner": owner, "etag": if_etag, "priority": priority,
             "is_paused": is_paused, "updated_at": moment(),
         }  # fmt: skip
 
         def work(direct: Direct) -> SubscriptionRow:
             rows = direct.all(_SET, values)
             if not rows:
-                raise _why_not(direct, id, owner, if_version)
+                raise _why_not(direct, id, owner, if_etag)
             log_change(direct, id)
             return SubscriptionRow._make(rows[0])
 
@@ -183,14 +194,13 @@ class SubscriptionStore:
         make: Callable[[Saved | None], Saved],
         *,
         owner: str | None = None,
-        if_version: int | None = None,
+        if_etag: str | None = None,
         if_absent: bool = False,
         most: int | None = None,
     ) -> tuple[Saved, bool]:
         """Save what ``make`` makes of the subscription that is there, or of None.
 
-        With ``if_version`` only if it is there and has that version, with ``if_absent`` only if
-        it is not there. Returns what was saved, and whether it is new.
+        With ``if_absent`` only if it is not there. Returns what was saved, and whether it is new.
         """
 
         def work(direct: Direct) -> tuple[Saved, bool]:
@@ -198,12 +208,12 @@ class SubscriptionStore:
             if before is not None and owner not in (None, before.owner):
                 raise _taken(id)
             if before is None:
-                if if_version is not None:
+                if if_etag is not None:
                     raise VersionConflict(f"there is no subscription {quoted(id)} to replace")
                 return add(direct, make(None), most), True
             if if_absent:
                 raise VersionConflict(f"there is a subscription {quoted(id)} already")
-            _check_version(id, before.version, if_version)
+            _check_etag(before, if_etag)
             made = replace(
                 make(before), version=before.version + 1, created_at=before.created_at,
                 updated_at=moment(),
@@ -215,13 +225,13 @@ class SubscriptionStore:
 
         return self.database.change(work)
 
-    def delete(self, id: str, *, owner: str | None = None, if_version: int | None = None) -> None:
+    def delete(self, id: str, *, owner: str | None = None, if_etag: str | None = None) -> None:
         """Take a subscription away; its filter is not read."""
 
         def work(direct: Direct) -> None:
-            rows = direct.all(_DELETE, {"id": id, "owner": owner, "version": if_version})
+            rows = direct.all(_DELETE, {"id": id, "owner": owner, "etag": if_etag})
             if not rows:
-                raise _why_not(direct, id, owner, if_version)
+                raise _why_not(direct, id, owner, if_etag)
             count_off(direct, rows[0][0])
             log_change(direct, id)
 
@@ -239,17 +249,20 @@ class SubscriptionStore:
             return [
                 *map(SubscriptionRow._make, self.database.ask(_PAGES[owner is not None], values))
             ]
+        # SQLite itself knows cases of ASCII only.
+        lower = func.lower if search.isascii() or not self.database.is_sqlite else func.lower_all
+        wanted, held = search.lower(), subscriptions.c
         query = select(subscriptions).where(
-            subscriptions.c.id > after,
+            held.id > after,
             or_(
-                subscriptions.c.id.icontains(search, autoescape=True),
-                subscriptions.c.spelling.icontains(search, autoescape=True),
+                lower(held.id).contains(wanted, autoescape=True),
+                lower(held.spelling).contains(_as_text(wanted)[1:-1], autoescape=True),
             ),
         )
         if owner is not None:
-            query = query.where(subscriptions.c.owner == owner)
+            query = query.where(held.owner == owner)
         with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(subscriptions.c.id).limit(most)).all()
+            rows = connection.execute(query.order_by(held.id).limit(most)).all()
         return [SubscriptionRow._make(row) for row in rows]
 
     def count(self, owner: str | None = None) -> int:
@@ -288,6 +301,15 @@ def add(direct: Direct, saved: Saved, most: int | None = None) -> Saved:
     count_in(direct, made.owner, 1, most)
     log_change(direct, made.id)
     return made
+
+
+def etag_of(version: int, created_at: str) -> str:
+    """What tells one state of a subscription from every other, also of one deleted before it.
+
+    >>> etag_of(3, "2026-01-01T09:00:00.000000Z")
+    '3-2026-01-01T09:00:00.000000Z'
+    """
+    return f"{version}-{created_at}"
 
 
 def row_of(saved: Saved) -> SubscriptionRow:
@@ -349,13 +371,13 @@ def _store(direct: Direct, made: Saved) -> None:
     log_change(direct, made.id)
 
 
-def _why_not(direct: Direct, id: str, owner: str | None, version: int | None) -> Exception:
+def _why_not(direct: Direct, id: str, owner: str | None, etag: str | None) -> Exception:
     """Why a statement with ``_CHOSEN`` found no row."""
     rows = direct.all(_READ_ONE, {"id": id})
     if rows and owner in (None, rows[0][1]):
         found = SubscriptionRow._make(rows[0])
-        if version not in (None, found.version):
-            return _conflict(id, found.version, version)
+        if etag not in (None, ANY, found.etag):
+            return _conflict(found, etag)
     return _unknown(id)
 
 
@@ -369,15 +391,15 @@ def _taken(id: str) -> DuplicateSubscription:
     )
 
 
-def _check_version(id: str, version: int, wanted: int | None) -> None:
-    if wanted not in (None, version):
-        raise _conflict(id, version, wanted)
+def _check_etag(found: Saved, wanted: str | None) -> None:
+    if wanted not in (None, ANY, found.etag):
+        raise _conflict(found, wanted)
 
 
-def _conflict(id: str, version: int, wanted: int | None) -> VersionConflict:
+def _conflict(found: Saved | SubscriptionRow, wanted: str | None) -> VersionConflict:
     return VersionConflict(
-        f"subscription {quoted(id)} has version {version}, not {wanted}; "
-        "read it again and repeat the change"
+        f"subscription {quoted(found.id)} has the ETag {quoted(found.etag)}, not "
+        f"{quoted(wanted)}; read it again and repeat the change"
     )
 
 

@@ -53,15 +53,15 @@ export const preview = (body, signal) => call("POST", "/v1/preview", { body, sig
 export const explain = (body) => call("POST", "/v1/explain", { body });
 
 const subscription = (id) => `/v1/subscriptions/${encodeURIComponent(id)}`;
-const only = (version) => ({ "If-Match": `"${version}"` });
+const only = (etag) => ({ "If-Match": `"${etag}"` });
 
 export const readSubscription = (id) => call("GET", subscription(id));
 export const createSubscription = (body, once) =>
   call("POST", "/v1/subscriptions", { body, more: { "Idempotency-Key": once } });
-export const changeSubscription = (id, body, version) =>
-  call("PATCH", subscription(id), { body, more: only(version) });
-export const deleteSubscription = (id, version) =>
-  call("DELETE", subscription(id), { more: only(version) });
+export const changeSubscription = (id, body, etag) =>
+  call("PATCH", subscription(id), { body, more: only(etag) });
+export const deleteSubscription = (id, etag) =>
+  call("DELETE", subscription(id), { more: only(etag) });
 export const listSubscriptions = (search, cursor, signal) =>
   call("GET", `/v1/subscriptions?${new URLSearchParams({ search, cursor: cursor ?? "", limit: 50 })}`, { signal });
 

@@ -102,7 +102,7 @@ export function filterView() {
     say(null);
     try {
       const saved = edited
-        ? await changeSubscription(edited.id, held(), edited.version)
+        ? await changeSubscription(edited.id, held(), edited.etag)
         : await create(id.value.trim() ? { id: id.value.trim(), ...held() } : held());
       toast(`${saved.id} is saved`);
       write(null);

@@ -95,7 +95,7 @@ function subscriptionCard(saved, onGone) {
   }
 
   async function setPaused() {
-    saved = await changeSubscription(saved.id, { is_paused: !saved.is_paused }, saved.version);
+    saved = await changeSubscription(saved.id, { is_paused: !saved.is_paused }, saved.etag);
     draw();
     card.querySelector(".pause").focus();
     announce(`${saved.id} ${saved.is_paused ? "is paused" : "goes on"}`);
@@ -103,7 +103,7 @@ function subscriptionCard(saved, onGone) {
 
   async function remove() {
     if (!(await confirmed(`Delete ${saved.id}? It will match nothing any more.`, "Delete"))) return;
-    await deleteSubscription(saved.id, saved.version);
+    await deleteSubscription(saved.id, saved.etag);
     toast(`${saved.id} is deleted`);
     onGone(card);
   }

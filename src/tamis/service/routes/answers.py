@@ -20,6 +20,15 @@ _SAID = {
     429: "Too many requests; Retry-After says when to come back.",
     503: "The database or the event log cannot be used now; Retry-After says when to try again.",
 }
+_RETRY_AFTER = {
+    "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}, "example": 1}
+}
+_ETAG = {
+    "ETag": {
+        "description": "For `If-Match` of the next change.", "schema": {"type": "string"},
+        "example": '"1-2026-01-01T09:00:00.000000Z"',
+    }
+}  # fmt: skip
 _EVERYWHERE = (400, 401, 403, 413, 422, 429, 503)
 
 
@@ -31,6 +40,12 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "content": {
                 MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}
             },
+            **({"headers": _RETRY_AFTER} if status in (429, 503) else {}),
         }
         for status in sorted({*_EVERYWHERE, *statuses})
     }
+
+
+def with_etag(said: str, **more: Any) -> dict[str, Any]:
+    """An answer with an ETag; ``more`` is what else is said about it."""
+    return {"description": said, "headers": _ETAG, **more}

@@ -18,15 +18,14 @@ from tamis.service.parts import Parts
 from tamis.service.problems import BadRequest
 from tamis.service.published import new_id
 from tamis.service.requests import (
-    EachVersion,
+    EachEtag,
     RawBody,
     StrictRoute,
     SubscriberCaller,
-    ThatVersion,
+    ThatEtag,
     TheParts,
-    etag,
 )
-from tamis.service.routes.answers import problems
+from tamis.service.routes.answers import problems, with_etag
 from tamis.service.schemas import (
     SubscriptionChanges,
     SubscriptionDraft,
@@ -39,7 +38,7 @@ from tamis.storage import Saved
 from tamis.storage.direct import direct_of
 from tamis.storage.drafts import Rules, check_name, read_changes, read_draft
 from tamis.storage.idempotency import Token, claim, keep
-from tamis.storage.subscriptions import add
+from tamis.storage.subscriptions import add, etag_of
 
 MOST_ON_A_PAGE = 1_000
 LONGEST_CURSOR, LONGEST_SEARCH, LONGEST_TOKEN = 4_000, 1_000, 200
@@ -69,7 +68,8 @@ def rules_of(caller: Caller, parts: Parts) -> Rules:
 
 @router.post(
     "", status_code=201, response_model=SubscriptionOut, operation_id="createSubscription",
-    summary="Save a new subscription", responses=problems(409),
+    summary="Save a new subscription",
+    responses={**problems(409), 201: with_etag("It is saved.")},
 )  # fmt: skip
 def create(
     draft: SubscriptionDraft,
@@ -128,35 +128,40 @@ def list_page(
 
 @router.get(
     "/{id:path}", response_model=SubscriptionOut, operation_id="readSubscription",
-    summary="Read a subscription", responses={**problems(404), 304: {"description": "As known."}},
+    summary="Read a subscription",
+    responses={**problems(404), 200: with_etag("It."), 304: with_etag("It is as known.")},
 )  # fmt: skip
 def read(
-    id: Id, caller: SubscriberCaller, parts: TheParts, if_none_match: EachVersion = None
+    id: Id, caller: SubscriberCaller, parts: TheParts, if_none_match: EachEtag = None
 ) -> Response:
-    """A subscription, with its version as the ETag."""
+    """A subscription, with its ETag."""
     row = parts.subscriptions.read(_known_id(id), caller.owner)
     known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
-    if etag(row.version) in known or "*" in known:
-        return Response(status_code=304, headers={"ETag": etag(row.version)})
+    quoted_etag = f'"{row.etag}"'
+    if quoted_etag in known or "*" in known:
+        return Response(status_code=304, headers={"ETag": quoted_etag})
     return _answer(200, told_of_row(row))
 
 
 @router.put(
     "/{id:path}", response_model=SubscriptionOut, operation_id="putSubscription",
     summary="Create or replace a subscription",
-    responses={**problems(409, 412), 201: {"model": SubscriptionOut, "description": "It is new."}},
+    responses={
+        **problems(409, 412), 200: with_etag("It is replaced."),
+        201: with_etag("It is new.", model=SubscriptionOut),
+    },
 )  # fmt: skip
 def put(
     id: Id,
     draft: SubscriptionReplacement,
     caller: SubscriberCaller,
     parts: TheParts,
-    if_version: ThatVersion = None,
-    if_none_match: EachVersion = None,
+    if_etag: ThatEtag = None,
+    if_none_match: EachEtag = None,
 ) -> Response:
     """Save a subscription under this id, whether there is one or not.
 
-    With `If-Match` only the one of that version, with `If-None-Match: *` only if there is none.
+    With `If-Match` only the one with that ETag, with `If-None-Match: *` only if there is none.
     """
     if if_none_match not in (None, "*"):
         raise BadRequest("If-None-Match of a PUT can be * only: save it if it is not there")
@@ -173,7 +178,7 @@ def put(
         return replace(saved, subscription=_owned(saved, before.owner))
 
     made, is_new = parts.subscriptions.put(
-        id, make, owner=caller.owner, if_version=if_version, if_absent=if_none_match == "*",
+        id, make, owner=caller.owner, if_etag=if_etag, if_absent=if_none_match == "*",
         most=caller.most_subscriptions,
     )  # fmt: skip
     return _answer(201 if is_new else 200, told_of_saved(made))
@@ -181,16 +186,17 @@ def put(
 
 @router.patch(
     "/{id:path}", response_model=SubscriptionOut, operation_id="changeSubscription",
-    summary="Change a subscription", responses=problems(404, 412),
+    summary="Change a subscription",
+    responses={**problems(404, 412), 200: with_etag("It is changed.")},
 )  # fmt: skip
 def change(
     id: Id,
     changes: SubscriptionChanges,
     caller: SubscriberCaller,
     parts: TheParts,
-    if_version: ThatVersion = None,
+    if_etag: ThatEtag = None,
 ) -> Response:
-    """Change some fields; with `If-Match` only those of the version that was read."""
+    """Change some fields; with `If-Match` only of what still is as it was read."""
     given = changes.model_dump(exclude_unset=True)
     for name in ("filter", "is_paused"):
         if name in given and given[name] is None:
@@ -199,13 +205,13 @@ def change(
         if "priority" in given:
             given["priority"] = DEFAULT_PRIORITY if given["priority"] is None else given["priority"]
         row = parts.subscriptions.adjust(
-            _known_id(id), **given, owner=caller.owner, if_version=if_version
+            _known_id(id), **given, owner=caller.owner, if_etag=if_etag
         )
         return _answer(200, told_of_row(row))
     rules, edit = rules_of(caller, parts), read_changes(given)
     made = parts.subscriptions.change(
         _known_id(id), lambda one: edit(one, rules), owner=caller.owner,
-        if_version=if_version,
+        if_etag=if_etag,
     )  # fmt: skip
     return _answer(200, told_of_saved(made))
 
@@ -214,11 +220,9 @@ def change(
     "/{id:path}", status_code=204, operation_id="deleteSubscription",
     summary="Delete a subscription", responses=problems(404, 412),
 )  # fmt: skip
-def delete(
-    id: Id, caller: SubscriberCaller, parts: TheParts, if_version: ThatVersion = None
-) -> Response:
-    """Take a subscription away; with `If-Match` only the version that was read."""
-    parts.subscriptions.delete(_known_id(id), owner=caller.owner, if_version=if_version)
+def delete(id: Id, caller: SubscriberCaller, parts: TheParts, if_etag: ThatEtag = None) -> Response:
+    """Take a subscription away; with `If-Match` only what still is as it was read."""
+    parts.subscriptions.delete(_known_id(id), owner=caller.owner, if_etag=if_etag)
     return Response(status_code=204)
 
 
@@ -227,7 +231,7 @@ def _owned(saved: Saved, owner: str) -> Any:
 
 
 def _answer(status: int, held: Mapping[str, Any]) -> Response:
-    headers = {"ETag": etag(held["version"])}
+    headers = {"ETag": f'"{etag_of(held["version"], held["created_at"])}"'}
     return Response(_ENCODER.encode(held), status, headers, "application/json")
 
 

@@ -1,0 +1,119 @@
+"""The saved index: what took minutes to build, in a folder, so that the next start need not.
+
+saved.json        which directory counts, the last change that is in it, who wrote it
+<sequence>-…/     an index as `tamis.Index` saves it
+
+It is made by a process of its own, which has the time and the memory that this takes:
+``python -m tamis.service.saved_index``, told on its stdin what to do, and over when that closes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from tamis.errors import SnapshotError, TamisError
+from tamis.index import Index
+from tamis.service.indexing import Built, caught_up, index_all
+from tamis.service.logs import log
+from tamis.storage import ChangeLog, Database, SubscriptionStore
+
+__all__ = ["SavedIndex", "end_saving", "start_saving"]
+
+_NOTE = "saved.json"
+_NICENESS = 10
+
+
+class SavedIndex:
+    """The index of a database in a folder, which nobody else writes to."""
+
+    def __init__(self, folder: Path, log: ChangeLog) -> None:
+        self.folder = folder
+        self._log = log
+
+    def open(self) -> Built | None:
+        """What was saved; None if there is nothing, or nothing that can be trusted."""
+        try:
+            note = json.loads((self.folder / _NOTE).read_text())
+            # The sequences of a database that was put back are given to other changes.
+            if note != self._note(note["directory"], note["sequence"]):
+                return None
+            return Built(Index.open(self.folder / note["directory"], verify=True), note["sequence"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, SnapshotError) as error:
+            log.warning("the saved index cannot be used; it is built anew", problem=str(error))
+            return None
+
+    def save(self, built: Built) -> None:
+        """Write an index, and take away those before it."""
+        name = f"{built.sequence}-{time.time_ns()}"
+        built.index.save(self.folder / name)
+        made = self.folder / f".{_NOTE}"
+        made.write_text(json.dumps(self._note(name, built.sequence)))
+        made.replace(self.folder / _NOTE)
+        for other in self.folder.iterdir():
+            if other.name not in (name, _NOTE):
+                shutil.rmtree(other, ignore_errors=True)
+
+    def _note(self, directory: str, sequence: int) -> dict[str, object]:
+        change = self._log.at(sequence)
+        return {
+            "directory": directory, "sequence": sequence, "tamis": version("tamis"),
+            "change": None if change is None else [*change],
+        }  # fmt: skip
+
+
+def start_saving(database: Database, folder: Path) -> subprocess.Popen[bytes]:
+    """Let a process save the index of a database as it is now, from what was saved before."""
+    process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    url = database.url.render_as_string(hide_password=False)
+    told = {"database": url, "folder": str(folder)}
+    process.stdin.write(json.dumps(told).encode() + b"\n")
+    process.stdin.flush()  # and left open: it ends with us
+    return process
+
+
+def end_saving(process: subprocess.Popen[bytes]) -> None:
+    """End a process that saves, done or not."""
+    process.terminate()
+    process.communicate()
+
+
+def _save(url: str, folder: Path) -> None:
+    database = Database(url)
+    changes = ChangeLog(database)
+    saved = SavedIndex(folder, changes)
+    built = saved.open() or index_all(SubscriptionStore(database))
+    assert built is not None
+    saved.save(caught_up(built, changes))
+
+
+def _end_with(stdin: int) -> None:
+    """End when nobody is there any more who wants to know."""
+    while os.read(stdin, 1):
+        pass
+    os._exit(1)
+
+
+def main() -> None:
+    """Do as stdin says."""
+    os.nice(_NICENESS)
+    told = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
+    try:
+        _save(told["database"], Path(told["folder"]))
+    except TamisError as error:
+        raise SystemExit(f"the index was not saved: {error}") from None
+
+
+if __name__ == "__main__":
+    main()

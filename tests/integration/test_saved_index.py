@@ -1,0 +1,175 @@
+"""The saved index: the next start opens it, unless it is not what the database holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tamis import Event
+from tamis.service import live_index, saved_index
+from tamis.service.live_index import LiveIndex
+from tamis.service.saved_index import SavedIndex, start_saving
+from tamis.storage import ChangeLog, Database, SubscriptionStore
+from tamis.storage.direct import Direct, statement
+from tests.integration.test_live_index import save_many, saved, wait_until
+
+EVENT = Event("e", {"x": -1})
+ANOTHER_TIME = statement("UPDATE changes SET at = 'then' WHERE sequence = :sequence RETURNING id")
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_index, "_MANY", 500)
+
+
+@contextmanager
+def running(database: Database, folder: Path) -> Iterator[LiveIndex]:
+    made = LiveIndex(database, folder)
+    made.start()
+    try:
+        wait_until(lambda: made.is_ready)
+        yield made
+    finally:
+        made.close()
+
+
+def save(database: Database, folder: Path) -> None:
+    process = start_saving(database, folder)
+    assert process.wait() == 0
+    process.communicate()
+
+
+def n_built(index: LiveIndex) -> int:
+    """How many were indexed in this process, and not mapped from files."""
+    return len(index.index._archive.recent)
+
+
+def note(folder: Path) -> dict[str, Any]:
+    held: dict[str, Any] = json.loads((folder / "saved.json").read_text())
+    return held
+
+
+def test_the_next_start_opens_it_and_sees_what_changed(database: Database, tmp_path: Path) -> None:
+    folder, store = tmp_path / "index", SubscriptionStore(database)
+    save_many(database, 1_000)
+    with running(database, folder) as index:
+        assert (len(index), n_built(index), index.sequence) == (1_000, 0, 1_000)
+        store.delete("s1")
+        assert len(index.match(EVENT)) == 999
+    assert note(folder)["sequence"] == 1_000
+    store.adjust("s2", is_paused=True)
+    store.change("s3", lambda one: saved("s3", "x = 7"))
+    store.create(saved("new", "x = -1"))
+    store.create(saved("s1", "x < 0"))
+    with running(database, folder) as index:
+        assert n_built(index) == 3  # s3, new and s1
+        found = index.match(EVENT, owner="zoe")
+        assert len(found) == len(set(found)) == 999
+        assert {"s1", "new"} <= set(found)
+        assert not {"s2", "s3"} & set(found)
+        assert index.match(Event("e", {"x": 7}), owner="zoe").count("s3") == 1
+
+
+def test_few_are_not_worth_saving(database: Database, tmp_path: Path) -> None:
+    save_many(database, 499)
+    with running(database, tmp_path / "index") as index:
+        assert n_built(index) == 499
+    assert not (tmp_path / "index").exists()
+
+
+def test_it_is_saved_anew_when_much_has_changed(database: Database, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    with running(database, folder) as index:
+        save_many(database, 600)
+        wait_until(lambda: (folder / "saved.json").exists())
+        wait_until(lambda: n_built(index) == 0)  # memory that is given back
+        first = note(folder)
+        assert (first["sequence"], len(index.match(EVENT))) == (600, 600)
+        save_many(database, 550)
+        wait_until(lambda: note(folder)["sequence"] == 1_150)
+        wait_until(lambda: n_built(index) == 0)
+        assert len(index.match(EVENT)) == 600
+        kept = {one.name for one in folder.iterdir()}
+        assert kept == {"saved.json", note(folder)["directory"]}
+
+
+@pytest.mark.parametrize("damage", ["array", "note", "no array", "newer", "half a note"])
+def test_what_cannot_be_trusted_is_built_anew(
+    database: Database, tmp_path: Path, damage: str
+) -> None:
+    folder = tmp_path / "index"
+    save_many(database, 1_000)
+    save(database, folder)
+    file = folder / "saved.json"
+    held = note(folder)
+    array = folder / held["directory"] / "rows.priority.npy"
+    if damage == "array":
+        array.write_bytes(array.read_bytes()[:-1] + b"\7")
+    elif damage == "no array":
+        array.unlink()
+    else:
+        told = {
+            "note": "[]",
+            "newer": json.dumps(held | {"tamis": "99.0"}),
+            "half a note": file.read_text()[:20],
+        }
+        file.write_text(told[damage])
+    assert SavedIndex(folder, ChangeLog(database)).open() is None
+    with running(database, folder) as index:
+        assert len(index.match(EVENT)) == 1_000
+        assert n_built(index) == 0  # it was saved anew
+    assert note(folder)["directory"] != held["directory"]
+
+
+def test_a_database_that_was_put_back_is_another(database: Database, tmp_path: Path) -> None:
+    """Its sequences are given to other changes."""
+    folder, changes = tmp_path / "index", ChangeLog(database)
+    save_many(database, 1_000)
+    save(database, folder)
+    assert SavedIndex(folder, changes).open() is not None
+
+    def change_time(direct: Direct) -> None:
+        assert direct.all(ANOTHER_TIME, {"sequence": 1_000})
+
+    database.change(change_time)
+    assert SavedIndex(folder, changes).open() is None
+    empty = Database(f"sqlite:///{tmp_path}/empty.db")
+    empty.migrate()
+    assert SavedIndex(folder, ChangeLog(empty)).open() is None
+    empty.close()
+
+
+def test_where_it_cannot_be_saved_the_service_goes_on(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("not a folder")
+    save_many(database, 1_000)
+    with running(database, tmp_path / "index") as index:
+        assert len(index.match(EVENT)) == n_built(index) == 1_000
+
+
+def test_nobody_goes_on_saving_for_a_service_that_has_ended(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    def start(*given: Any) -> Any:
+        started.append(saved_index.start_saving(*given))
+        return started[0]
+
+    monkeypatch.setattr(live_index, "start_saving", start)
+    save_many(database, 1_000)
+    index = LiveIndex(database, tmp_path / "index")
+    index.start()
+    wait_until(lambda: bool(started))
+    index.close()
+    assert started[0].returncode is not None
+    # Nor for one that was killed: its end of the pipe is closed for it.
+    process = start_saving(database, tmp_path / "other")
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(60) == 1
+    assert not (tmp_path / "other" / "saved.json").exists()
