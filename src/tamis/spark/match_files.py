@@ -45,7 +45,7 @@ _DELIVERY = [
 # bytes of memory until it is written, or 33 with the columns for delivery.
 _CONSTANT = 1 << 16
 _GROUP_MATCHES = 16_000_000
-_GROUP_DELIVERIES = 4_000_000
+_GROUP_DELIVERIES = 2_000_000
 _GROUP_EVENTS = 1_000_000
 _GROUP_PAYLOAD_BYTES = 64_000_000
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def measure_stream(
         trigger={"processingTime": "250 milliseconds"},
     )
     feeder = Feeder(case.workload, folder, _WARM_UP_S + seconds)
-    reader = LogReader(stream.log)
+    reader = LogReader(stream.log, feeder.saved_at)
     try:
         run = _watch(stream, feeder, reader, seconds, tell)
     finally:
@@ -109,23 +109,24 @@ class Feeder(threading.Thread):
 class LogReader:
     """Reads each batch of the match log as soon as it is there, and takes it away."""
 
-    def __init__(self, log: MatchLog) -> None:
+    def __init__(self, log: MatchLog, newcomers: Iterable[str]) -> None:
         self._log, self._next = log, 0
+        self._newcomers = newcomers  # and more of them as they come
         self.n_matches = 0
         self.event_times: list[float] = []  # when each matched event was made
         self.waits: list[float] = []  # and how long after that its matches were in the log
         self.first_seen: dict[str, float] = {}
 
-    def read(self, wanted: set[str]) -> None:
-        """Read what is new; ``wanted`` are newcomers not seen yet."""
+    def read(self) -> None:
+        """Read what is new."""
         while (folder := self._log.path / f"batch={self._next}").exists():
             published = folder.stat().st_ctime
             for file in folder.glob("matches-*.parquet"):
-                self._read_file(file, published, wanted)
+                self._read_file(file, published)
             shutil.rmtree(folder)
             self._next += 1
 
-    def _read_file(self, file: Path, published: float, wanted: set[str]) -> None:
+    def _read_file(self, file: Path, published: float) -> None:
         table = pq.read_table(file, columns=["event_id", "event_time", "subscription_id"],
                               read_dictionary=["event_id", "subscription_id"])  # fmt: skip
         self.n_matches += table.num_rows
@@ -136,7 +137,7 @@ class LogReader:
         self.event_times += made.tolist()
         self.waits += (published - made).tolist()
         texts = table["subscription_id"].combine_chunks().dictionary
-        for id in sorted(wanted - self.first_seen.keys()):
+        for id in sorted(set(self._newcomers) - self.first_seen.keys()):
             if pc.index(texts, id).as_py() >= 0:
                 self.first_seen[id] = published
 
@@ -189,7 +190,7 @@ def _watch(stream: Any, feeder: Feeder, reader: LogReader, seconds: float, tell:
             raise WrongResult(f"the stream ended: {stream.query.exception()}")
         if time.time() > deadline:
             break
-        reader.read(set(feeder.saved_at))
+        reader.read()
         if time.time() >= next_sample:
             next_sample += _SAMPLE_EVERY_S
             lag = feeder.n_events - stream.totals.n_events
@@ -198,7 +199,7 @@ def _watch(stream: Any, feeder: Feeder, reader: LogReader, seconds: float, tell:
             tell(f"{feeder.n_events:,} events, {lag:,} behind")
         time.sleep(_POLL_S)
     time.sleep(1.0)
-    reader.read(set(feeder.saved_at))
+    reader.read()
     run.n_matched = stream.totals.n_events
     return run
 
