@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 JOB = Path(__file__).with_name("pipeline_job.py")
-GIVEN_UP = "cannot rollback the ResultStage"
 PATIENCE_S = 200  # never waited for when all is well; a busy machine takes its time
 SETTINGS = """
 state = "state"
@@ -107,7 +106,7 @@ class Trial:
         self.cluster, self.market = cluster, Market(folder, SETTINGS)
         self.random = random.Random(seed)
         self.complaints = folder / "complaints"
-        self.n_ads = self.round = self.n_given_up = 0
+        self.n_ads = self.round = 0
         self.process: subprocess.Popen[bytes] | None = None
         self.next_round()
 
@@ -201,17 +200,10 @@ class Trial:
         while not is_done():
             assert time.monotonic() < deadline, self.complaint("it takes too long")
             if self.process is not None and self.process.poll() not in (None, -signal.SIGKILL):
-                self.start_again_if_given_up()
+                raise AssertionError(self.complaint("it ended by itself"))
             if act is not None:
                 act()
             time.sleep(0.3)
-
-    def start_again_if_given_up(self) -> None:
-        """As an operator would, where Spark says that it cannot go on after an executor died."""
-        n_given_up = self.complaints.read_text().count(GIVEN_UP)
-        assert n_given_up > self.n_given_up, self.complaint("it ended by itself")
-        self.n_given_up = n_given_up
-        self.start()
 
     def complaint(self, trouble: str) -> str:
         return f"{trouble}\n{self.complaints.read_text()[-6000:]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tamis import Subscription
 from tamis.spark import first_load
+from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import ChangeDirectory
 from tamis.spark.first_load import is_large, load_changes
 from tamis.spark.follower import Follower
 from tamis.spark.snapshots import SnapshotStore
 from tamis.spark.versions import Version, open_version
+from tamis.storage import Database, Saved, SubscriptionStore
+from tamis.storage.direct import statement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,12 +75,13 @@ def matched(version: Version) -> list[list[tuple[Any, ...]]]:
     """What each of some events matches."""
     opened = open_version(version)
     found = []
-    for event in [*({"x": x} for x in range(10)), {"y": "é399"}, {}]:
+    for event in [*({"x": x} for x in range(10)), {"y": "é399"}, {"y": 'é7\\ "'}, {}]:
         rows = []
         for some in opened.match([event]):
-            for row, priority in zip(some.rows, some.priorities, strict=True):
+            for row in some.rows:
                 columns = (opened.ids, opened.owners, opened.schedules)
-                rows.append((*(column[int(row)].as_py() for column in columns), int(priority)))
+                priority = int(opened.priorities[row])
+                rows.append((*(column[int(row)].as_py() for column in columns), priority))
         found.append(sorted(rows))
     return found
 
@@ -120,3 +126,45 @@ def test_no_changes_and_none_that_can_be_read(spark: SparkSession, tmp_path: Pat
     store = SnapshotStore(tmp_path / "store", 2)
     assert load_changes(spark, store, source).sequence == 0
     assert len(rejected(store)) == 1
+
+
+def test_the_subscriptions_of_a_database(
+    spark: SparkSession, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_load, "LARGE_COUNT", 40)
+    changes = ChangeStore(database_url)
+    database = Database(database_url)
+    subscriptions = SubscriptionStore(database)
+    for number in range(60):
+        filter = f"x < {number % 10} OR y = 'é{number}\\ \"'"
+        delivery = {"webhook": f"https://h.example/{number}"}
+        if number % 3 == 0:
+            delivery["schedule"] = "every hour"
+        one = Subscription(f"ä {number}", filter, number % 10, f"o{number % 7}", delivery)
+        if number % 5 == 0:
+            one = replace(one, location=(4.9, 52.4), radius_m=500.0)
+        subscriptions.create(Saved(one, filter))
+    subscriptions.adjust("ä 1", is_paused=True)
+    for id, column, text in (("ä 3", "filter", '{"op": 1}'), ("ä 4", "delivery", "{")):
+        query = statement(f"UPDATE subscriptions SET {column} = :text WHERE id = :id RETURNING id")
+        values = {"id": id, "text": text}
+        database.change(lambda direct, q=query, v=values: direct.all(q, v))
+    subscriptions.delete("ä 2")
+    assert is_large(changes)
+
+    plain, store = (SnapshotStore(tmp_path / name, 4) for name in ("plain", "store"))
+    plain.apply({}, 0)
+    expected = Follower(plain, ChangeStore(database_url)).refresh()
+    (store.path / ".first-load-left").mkdir()
+    loaded = load_changes(spark, store, changes)
+    assert (loaded.number, loaded.sequence) == (1, 62) == (1, expected.sequence)
+    assert matched(loaded) == matched(expected)
+    assert len(matched(loaded)[0]) > 20
+    assert len(rejected(store)) == len(rejected(plain)) == 2
+    written = [file.read_bytes() for file in store.path.rglob("*") if file.is_file()]
+    assert not any(b"h.example" in held for held in written)
+    assert not [*store.path.glob(".first-load-*")]
+
+    subscriptions.create(Saved(Subscription("new", "x = 1"), "x = 1"))
+    assert Follower(store, changes).refresh().sequence == 63
+    database.close()

@@ -95,7 +95,7 @@ def test_it_is_saved_anew_when_much_has_changed(database: Database, tmp_path: Pa
         wait_until(lambda: n_built(index) == 0)
         assert len(index.match(EVENT)) == 600
         kept = {one.name for one in folder.iterdir()}
-        assert kept == {"saved.json", note(folder)["directory"]}
+        assert kept == {"lock", "saved.json", note(folder)["directory"]}
 
 
 @pytest.mark.parametrize("damage", ["array", "note", "no array", "newer", "half a note"])

@@ -184,7 +184,8 @@ def test_the_same_request_again_is_answered_as_the_first_time(zoe: httpx.Client)
     first = zoe.post("/v1/subscriptions", json=draft, headers=once)
     zoe.patch(f"/v1/subscriptions/{first.json()['id']}", json={"priority": 0})
     again = zoe.post("/v1/subscriptions", json=draft, headers=once)
-    assert (again.status_code, again.json(), again.headers["etag"]) == (201, first.json(), '"1"')
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert again.headers["etag"] == first.headers["etag"]
     assert len(zoe.get("/v1/subscriptions").json()["items"]) == 1
     other = zoe.post("/v1/subscriptions", json={"filter": "x = 2"}, headers=once)
     problem(other, 422, "token-reused")

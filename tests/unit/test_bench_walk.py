@@ -66,7 +66,9 @@ def test_the_page_tells_every_stage(tmp_path: Path) -> None:
         write_report(results, tmp_path / "page.md")
     found = {
         "n_subscriptions": 1_000_000,
+        "ready_s": 50.2,
         "first_told_s": 71.4,
+        "ready_again_s": 9.6,
         "event": durations([EVENT], (*EVENT_STAGES, EVENT_WHOLE)),
         "subscription": durations([{"asked": 1.0, "answered": 1.02}], SUBSCRIPTION_STAGES),
         "work": [

@@ -35,10 +35,10 @@ def matched(version: Version, event: dict[str, Any]) -> list[tuple[str, int, str
     opened = open_version(version)
     rows = []
     for found in opened.match([event]):
-        for row, priority in zip(found.rows, found.priorities, strict=True):
+        for row in found.rows:
             texts = (opened.ids, opened.owners, opened.schedules)
             id, owner, schedule = (array[int(row)].as_py() for array in texts)
-            rows.append((id, int(priority), owner, schedule))
+            rows.append((id, int(opened.priorities[row]), owner, schedule))
     return sorted(rows)
 
 

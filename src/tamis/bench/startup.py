@@ -18,6 +18,7 @@ from typing import Any
 
 from tamis.bench.ads import generate_ads, generate_searches
 from tamis.bench.results import Key, Listener, Results, measure_cells
+from tamis.bench.service.filling import fill_database
 from tamis.bench.service.processes import (
     BenchFailed,
     free_port,
@@ -27,6 +28,7 @@ from tamis.bench.service.processes import (
 
 ROUNDS = 5
 N_SMALL = 100  # subscriptions, and events, of a small file
+N_MANY = 100_000  # subscriptions of a service that is started again
 _POLL_S = 0.02
 _PATIENCE_S = 300.0
 _END_S = 90.0
@@ -110,6 +112,15 @@ def _time_serve(folder: Path) -> float:
         return perf_counter() - start
 
 
+def _time_serve_again(folder: Path) -> float:
+    """The same with subscriptions; the first time, which is not counted, it has to index them."""
+    data = folder / "data"
+    if not data.exists():
+        data.mkdir()
+        fill_database(f"sqlite:///{data}/tamis.db", N_MANY, folder)
+    return _time_serve(folder)
+
+
 def _time_run(folder: Path) -> float:
     """Until the notification of an event that was there already is in the outbox."""
     place = Path(tempfile.mkdtemp(dir=folder))
@@ -153,5 +164,8 @@ CELLS: dict[str, Cell] = {
     "version": Cell("`tamis --version`", _time_version, 2),
     "match": Cell(f"`tamis match`, {N_SMALL} subscriptions and events", _time_match, 15),
     "serve": Cell("`tamis serve` until it is ready", _time_serve, 120, 3),
+    "serve-again": Cell(
+        f"`tamis serve` again, with {N_MANY:,} subscriptions", _time_serve_again, 180, 3
+    ),
     "run": Cell("`tamis run` until the first notification is out", _time_run, 120, 3),
 }

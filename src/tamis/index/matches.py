@@ -18,7 +18,7 @@ class MatchSet:
     """The matches of a batch: event e matched ``ids[offsets[e]:offsets[e + 1]]``.
 
     Each event's ids are unique and come highest priority first. ``rows`` are the numbers the
-    index gave the subscriptions; their ids are looked up when first asked for.
+    index gave the subscriptions; their ids and priorities are looked up when first asked for.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class MatchSet:
     ) -> None:
         self.offsets = offsets
         self.rows = rows
-        self._priority_of_row = priority_of_row
+        self.priority_of_row = priority_of_row
         self._texts = texts
 
     @cached_property
@@ -41,7 +41,7 @@ class MatchSet:
     @cached_property
     def priorities(self) -> npt.NDArray[np.uint8]:
         """The priority of every match."""
-        return self._priority_of_row[self.rows]
+        return self.priority_of_row[self.rows]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

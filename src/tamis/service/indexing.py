@@ -6,6 +6,9 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
+
+from sqlalchemy import Row
 
 from tamis.errors import TamisError
 from tamis.index import Index
@@ -34,13 +37,13 @@ def index_all(
 
     One that cannot be indexed is left out, with a warning.
     """
-    sequence, held = store.snapshot()
+    sequence, rows = store.snapshot()
     index = Index()
-    while chunk := list(islice(held, _AT_ONCE)):
+    while chunk := list(islice(rows, _AT_ONCE)):
         if is_stopped():
-            held.close()  # type: ignore[attr-defined]
+            rows.close()
             return None
-        _add_all(index, chunk)
+        _add_all(index, _subscriptions_of(chunk))
         set_aside()
     return Built(index, sequence)
 
@@ -57,7 +60,7 @@ def caught_up(built: Built, changes: ChangeLog) -> Built:
 def apply_changes(index: Index, found: Sequence[LoggedChange]) -> None:
     """Make an index what changes say; those that are in it already change nothing."""
     new = [one for one in found if one.row is not None and one.id not in index]
-    _add_all(index, _subscriptions_of(new))
+    _add_all(index, _subscriptions_of([one.row for one in new]))
     known = {one.id for one in new}
     for one in found:
         if one.id not in known:
@@ -77,7 +80,7 @@ def set_aside() -> None:
 
 def _apply(index: Index, change: LoggedChange) -> None:
     """Change one that is in the index, or take it away."""
-    for held in _subscriptions_of([change]):
+    for held in _subscriptions_of([change.row]):
         try:
             index.update(held)
             return
@@ -87,14 +90,15 @@ def _apply(index: Index, change: LoggedChange) -> None:
         index.remove(change.id)
 
 
-def _subscriptions_of(changes: Iterable[LoggedChange]) -> Iterator[Subscription]:
+def _subscriptions_of(rows: Iterable[Row[Any] | None]) -> Iterator[Subscription]:
     """The subscriptions of those that can be read."""
-    for change in changes:
+    for row in rows:
+        if row is None:
+            continue
         try:
-            if change.row is not None:
-                yield subscription_of(change.row)
+            yield subscription_of(row)
         except TamisError as error:
-            _warn(change.id, error)
+            _warn(row.id, error)
 
 
 def _warn(id: str, error: TamisError) -> None:

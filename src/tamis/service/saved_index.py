@@ -2,6 +2,7 @@
 
 saved.json        which directory counts, the last change that is in it, who wrote it
 <sequence>-…/     an index as `tamis.Index` saves it
+lock              of who makes one, where services share the folder
 
 It is made by a process of its own, which has the time and the memory that this takes:
 ``python -m tamis.service.saved_index``, told on its stdin what to do, and over when that closes.
@@ -9,6 +10,7 @@ It is made by a process of its own, which has the time and the memory that this 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -16,6 +18,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,12 +31,12 @@ from tamis.storage import ChangeLog, Database, SubscriptionStore
 
 __all__ = ["SavedIndex", "end_saving", "start_saving"]
 
-_NOTE = "saved.json"
+_NOTE, _LOCK = "saved.json", "lock"
 _NICENESS = 10
 
 
 class SavedIndex:
-    """The index of a database in a folder, which nobody else writes to."""
+    """The index of a database in a folder."""
 
     def __init__(self, folder: Path, log: ChangeLog) -> None:
         self.folder = folder
@@ -53,15 +57,23 @@ class SavedIndex:
             return None
 
     def save(self, built: Built) -> None:
-        """Write an index, and take away those before it."""
+        """Write an index, and take away those before it; with the lock."""
         name = f"{built.sequence}-{time.time_ns()}"
         built.index.save(self.folder / name)
         made = self.folder / f".{_NOTE}"
         made.write_text(json.dumps(self._note(name, built.sequence)))
         made.replace(self.folder / _NOTE)
         for other in self.folder.iterdir():
-            if other.name not in (name, _NOTE):
+            if other.is_dir() and other.name != name:
                 shutil.rmtree(other, ignore_errors=True)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """The lock of who makes one; it goes when its process ends."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / _LOCK).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def _note(self, directory: str, sequence: int) -> dict[str, object]:
         change = self._log.at(sequence)
@@ -92,9 +104,10 @@ def _save(url: str, folder: Path) -> None:
     database = Database(url)
     changes = ChangeLog(database)
     saved = SavedIndex(folder, changes)
-    built = saved.open() or index_all(SubscriptionStore(database))
-    assert built is not None
-    saved.save(caught_up(built, changes))
+    with saved.lock():
+        built = saved.open() or index_all(SubscriptionStore(database))
+        assert built is not None
+        saved.save(caught_up(built, changes))
 
 
 def _end_with(stdin: int) -> None:
@@ -111,7 +124,7 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
     try:
         _save(told["database"], Path(told["folder"]))
-    except TamisError as error:
+    except (OSError, TamisError) as error:
         raise SystemExit(f"the index was not saved: {error}") from None
 
 

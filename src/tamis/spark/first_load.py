@@ -2,13 +2,16 @@
 
     parts of files ─► lines, each with its token ─► by token: the last change of each id, indexed
 
-The result is what the follower makes of the same changes one by one, as the first version.
+Subscriptions in the database of the service are written to a file first. The result is what the
+follower makes of the same changes one by one, as the first version.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
+import shutil
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.errors import InvalidSubscription, SnapshotError, TamisError
+from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import (
     Change,
     ChangeDirectory,
@@ -36,10 +40,11 @@ from tamis.spark.versions import TokenPlace, Version
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LARGE_BYTES = 4_000_000
-"""From which size on a job is worth while."""
+LARGE_BYTES, LARGE_COUNT = 4_000_000, 10_000
+"""From which size on, of files or of a database, a job is worth while."""
 
 _PART_BYTES = 4_000_000
+_FOLDER = ".first-load-"
 _LINES = pa.schema(
     [("token", pa.int32()), ("held", pa.binary()), ("is_row", pa.bool_()), ("place", pa.string())]
 )
@@ -64,13 +69,27 @@ class Part(NamedTuple):
     last: int
 
 
-def is_large(changes: ChangeDirectory) -> bool:
+def is_large(changes: ChangeDirectory | ChangeStore) -> bool:
     """Whether there is so much that tasks should read it."""
+    if isinstance(changes, ChangeStore):
+        return changes.count() >= LARGE_COUNT
     return sum(file.stat().st_size for file in changes.files()) >= LARGE_BYTES
 
 
-def load_changes(spark: SparkSession, store: SnapshotStore, changes: ChangeDirectory) -> Version:
+def load_changes(
+    spark: SparkSession, store: SnapshotStore, changes: ChangeDirectory | ChangeStore
+) -> Version:
     """Make the changes that are there the first version of a store."""
+    if isinstance(changes, ChangeDirectory):
+        return _load_files(spark, store, changes)
+    for left in store.path.glob(f"{_FOLDER}*"):  # by a run that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=store.path, prefix=_FOLDER) as folder:
+        changes.write(Path(folder) / "database.jsonl")
+        return _load_files(spark, store, ChangeDirectory(folder))
+
+
+def _load_files(spark: SparkSession, store: SnapshotStore, changes: ChangeDirectory) -> Version:
     parts = list(_parts(changes))
     spread = spark.createDataFrame(parts, "file string, first long, last long").repartition(
         max(1, min(len(parts), 4 * spark.sparkContext.defaultParallelism))

@@ -41,8 +41,8 @@ _DELIVERY = [
     pa.field("payload", _BYTES),
 ]
 
-# A row group pays for its dictionaries once, so it should be large; a match in it takes nine
-# bytes of memory until it is written, or 33 with the columns for delivery.
+# A row group pays for its dictionaries once, so it should be large; a match in it takes eight
+# bytes of memory until it is written, or 32 with the columns for delivery.
 _CONSTANT = 1 << 16
 _GROUP_MATCHES = 16_000_000
 _GROUP_DELIVERIES = 2_000_000
@@ -122,9 +122,15 @@ class MatchFile:
         return [
             self._of_events([events.ids for events in self._events]),
             self._subscription_ids(),
-            pa.chunked_array([found.priorities for found in self._found]),
+            self._priorities(),
             _constant(version, self._n_rows),
         ]
+
+    def _priorities(self) -> pa.ChunkedArray:
+        of_row = self._opened.priorities
+        if of_row.min() == of_row.max():
+            return _constant(pa.array(np.full(_CONSTANT, of_row[0])), self._n_rows)
+        return pa.chunked_array([of_row[found.rows] for found in self._found])
 
     def _subscription_ids(self) -> pa.ChunkedArray:
         """Their dictionary has every id if most will occur; the search for them costs too."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,10 @@ class Status:
 _LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": 10_000}
 
 
+# What Spark says when it gives a micro-batch up as part of the cluster was lost. The next may do.
+_LOST = re.compile(r"cannot rollback the ResultStage|ExecutorLostFailure|FetchFailed")
+_MOST_STARTS, _WITHIN_S = 3, 600.0  # by itself: a loss that goes on is for somebody to look at
+
 # As in "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file …"; these two only say
 # that there is another.
 _SPARK_ERROR = re.compile(r"\[(?!STREAM_FAILED|FOREACH_BATCH)[A-Z_]{5,}(\.[A-Z_]+)*\] .+")
@@ -85,6 +90,8 @@ class Pipeline:
         self._matching: MatchStream | None = None
         self._notifying: NotifyStream | None = None
         self._sending: StreamingQuery | None = None
+        self._before = Status()  # what was done by queries that were started again since
+        self._started_again: list[float] = []  # when
 
     def check(self) -> None:
         """Raise PipelineError for what can be seen to be wrong before Spark is started."""
@@ -122,8 +129,7 @@ class Pipeline:
     def start(self) -> None:
         """Start all queries, or go on where they were stopped."""
         try:
-            trigger = {"processingTime": _milliseconds(self.settings.matching.interval)}
-            self._start_matching(trigger)
+            self._start_matching(self._every_interval())
             self._start_notifying(self.settings.notifications.interval)
             self._start_sending(self.settings.notifications.interval)
         except BaseException:
@@ -140,6 +146,10 @@ class Pipeline:
                 _finish(sending)
         finally:
             self._state.release()
+
+    def _every_interval(self) -> dict[str, Any]:
+        milliseconds = self.settings.matching.interval // timedelta(milliseconds=1)
+        return {"processingTime": f"{milliseconds} milliseconds"}
 
     def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
         self.check()
@@ -239,25 +249,55 @@ class Pipeline:
         return queries if self._sending is None else [*queries, self._sending]
 
     def is_running(self) -> bool:
-        """Whether all queries run; raises PipelineError if one failed."""
+        """Whether all queries run; raises PipelineError if one failed.
+
+        One that Spark gave up as part of the cluster was lost is started again, from its
+        checkpoint, some times.
+        """
+        for query in self._queries():
+            failure = query.exception()
+            if failure is not None and _LOST.search(str(failure)) and self._may_start_again():
+                _logger.warning("%s is started again: %s", query.name, _reason(failure))
+                self._start_again(query)
+            else:
+                _check(query)
         queries = self._queries()
-        for query in queries:
-            _check(query)
         return bool(queries) and all(query.isActive for query in queries)
+
+    def _may_start_again(self) -> bool:
+        now = time.monotonic()
+        self._started_again = [at for at in self._started_again if now - at < _WITHIN_S]
+        if len(self._started_again) >= _MOST_STARTS:
+            return False
+        self._started_again.append(now)
+        return True
+
+    def _start_again(self, query: StreamingQuery) -> None:
+        """Start a query that has failed; what it did is counted on."""
+        done, interval = self.status(), self.settings.notifications.interval
+        if self._matching is not None and query is self._matching.query:
+            counts = {name: getattr(done, name) for name in ("events", "matches", "dead_letters")}
+            self._start_matching(self._every_interval())
+            self._before = replace(self._before, **counts)
+        elif query is self._sending:
+            self._start_sending(interval)
+        else:
+            self._start_notifying(interval)
+            self._before = replace(self._before, notifications=done.notifications)
 
     def status(self) -> Status:
         """How it stands."""
         matching, notifying = self._matching, self._notifying
         if matching is None:
             return Status()
-        done, progress = matching.totals, matching.query.lastProgress
+        before, done, progress = self._before, matching.totals, matching.query.lastProgress
         told = None if notifying is None else notifying.query.lastProgress
         return Status(
             matching.version,
-            done.n_events,
-            done.n_matches,
-            done.n_dead,
-            0 if notifying is None else notifying.n_notifications,
+            before.events + done.n_events,
+            before.matches + done.n_matches,
+            before.dead_letters + done.n_dead,
+            before.notifications + (0 if notifying is None else notifying.n_notifications),
             _batch_seconds(progress),
             _batch_seconds(told),
             _waiting_files(progress),
@@ -320,10 +360,6 @@ def _check(query: StreamingQuery) -> None:
         raise PipelineError(f"{query.name} stopped: {_reason(failure)}")
 
 
-def _milliseconds(interval: timedelta) -> str:
-    return f"{interval // timedelta(milliseconds=1)} milliseconds"
-
-
 def _batch_seconds(progress: Any) -> float:
     return 0.0 if progress is None else progress["durationMs"].get("triggerExecution", 0) / 1000
 
@@ -335,8 +371,9 @@ def _waiting_files(progress: Any) -> int:
 
 
 def _reason(failure: Any) -> str:
-    """What happened, without the stacks of calls: our own error, or the innermost of Spark's."""
+    """What happened, without the stacks of calls: our own error, a loss, or Spark's innermost."""
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     own = [line for line in lines if "tamis.errors." in line]
     spark = [found[0] for line in lines for found in [_SPARK_ERROR.search(line)] if found]
-    return (own or spark or lines[:1] or ["for no known reason"])[-1]
+    lost = [line for line in lines if _LOST.search(line)]
+    return (own or lost or spark or lines[:1] or ["for no known reason"])[-1]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import PipelineError
+from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import ChangeDirectory, ChangeSource
 from tamis.spark.cleaning import LogCleaner
 from tamis.spark.events import EventMapping
@@ -203,7 +204,7 @@ def _store(
     n_tokens: int | None,
 ) -> SnapshotStore:
     """The store of snapshots; at the first start with what there is to begin with."""
-    if subscriptions is None and isinstance(changes, ChangeDirectory):
+    if subscriptions is None and isinstance(changes, ChangeDirectory | ChangeStore):
         store = SnapshotStore(place, n_tokens)
         if store.latest() is None and is_large(changes):
             load_changes(spark, store, changes)

@@ -133,7 +133,7 @@ def match_rows(
             arrays = [
                 events.ids.take(who),
                 matcher.opened.ids.take(pa.array(few.rows)),
-                pa.array(few.priorities),
+                pa.array(matcher.opened.priorities[few.rows]),
                 pa.array(np.full(len(few.rows), plan.version.number, np.int64)),
             ]
             places = pa.array(events.positions[few.events])

@@ -50,15 +50,14 @@ class Version:
 
 
 class Found(NamedTuple):
-    """Matches: the event's position in the batch, the subscription's row, its priority."""
+    """Matches: the event's position in the batch and the subscription's row."""
 
     events: npt.NDArray[np.int32]
     rows: npt.NDArray[np.int32]
-    priorities: npt.NDArray[np.int8]
 
     def part(self, rows: slice) -> Found:
         """Some of them."""
-        return Found(self.events[rows], self.rows[rows], self.priorities[rows])
+        return Found(self.events[rows], self.rows[rows])
 
 
 class OpenVersion:
@@ -89,6 +88,14 @@ class OpenVersion:
         return _joined([layer.ids for layer, _ in self._layers], pa.string())
 
     @cached_property
+    def priorities(self) -> npt.NDArray[np.int8]:
+        """The priority of every row."""
+        held = [
+            layer.index.match_batch([]).priority_of_row[: len(layer)] for layer, _ in self._layers
+        ]
+        return np.concatenate([np.zeros(0, np.uint8), *held]).view(np.int8)
+
+    @cached_property
     def owners(self) -> pa.DictionaryArray:
         """The owner of every row."""
         return _unified([layer.owners for layer, _ in self._layers])
@@ -111,11 +118,11 @@ class OpenVersion:
             matches = layer.index.match_batch(attributes)
             counts = np.diff(matches.offsets)
             events = np.repeat(np.arange(len(matches), dtype=np.int32), counts)
-            rows, priorities = matches.rows, matches.priorities
+            rows = matches.rows
             if is_removed is not None:
                 kept = ~is_removed[rows]
-                events, rows, priorities = events[kept], rows[kept], priorities[kept]
-            yield Found(events, rows + np.int32(start) if start else rows, priorities.view(np.int8))
+                events, rows = events[kept], rows[kept]
+            yield Found(events, rows + np.int32(start) if start else rows)
 
 
 _layers: dict[str, Layer] = {}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Row, func, or_, select
 
 from tamis.errors import (
     DuplicateSubscription,
@@ -273,21 +273,20 @@ class SubscriptionStore:
         with self.database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def snapshot(self) -> tuple[int, Iterator[Subscription]]:
-        """The sequence of the last change, and all subscriptions that are not paused, as of it.
+    def snapshot(self) -> tuple[int, Generator[Row[Any]]]:
+        """The sequence of the last change, and the rows of all that are not paused, as of it.
 
-        The transaction ends with the iterator.
+        The transaction ends with the generator.
         """
         return next(reader := self._read_all()), reader
 
-    def _read_all(self) -> Iterator[Any]:
+    def _read_all(self) -> Generator[Any]:
         query = select(subscriptions).where(~subscriptions.c.is_paused)
         with self.database.reading() as connection:
             last = select(counters.c.last).where(counters.c.name == "changes")
             yield connection.execute(last).scalar_one()
             streamed = connection.execution_options(yield_per=_PAGE)
-            for row in streamed.execute(query):
-                yield subscription_of(row)
+            yield from streamed.execute(query)
 
 
 def add(direct: Direct, saved: Saved, most: int | None = None) -> Saved:

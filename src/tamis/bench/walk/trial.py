@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import signal
 import subprocess
@@ -14,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tamis.bench.ads import generate_ads, generate_searches
+from tamis.bench.ads import generate_ads
+from tamis.bench.service.filling import fill_database
 from tamis.bench.service.processes import (
     BenchFailed,
     free_port,
@@ -32,7 +32,6 @@ TRACED = "traced"
 N_EVENTS = 60
 _N_FIRST = 5  # events before the others, with which everything is used once
 _PAUSE_S = (0.8, 2.2)  # between two events, so that they meet the intervals anywhere
-_AT_ONCE = 50_000
 _WAIT_S = 1_200.0
 _SENDER = '[webhook]\nallow_networks = ["127.0.0.0/8"]\n'
 
@@ -62,7 +61,7 @@ class Walk:
     def run(self) -> dict[str, Any]:
         """Fill, start, let some events and subscriptions pass, and measure the stages alone."""
         key = new_key(self.database_url)
-        self._fill()
+        fill_database(self.database_url, self.n_subscriptions, self.folder, self.listen)
         self.listen("starting service and pipeline")
         begun = time.monotonic()
         with (
@@ -70,6 +69,7 @@ class Walk:
             receiving(self.told) as hook,
             Client(url, key, timeout_s=60.0) as client,
         ):
+            ready_s = time.monotonic() - begun
             client.create("walk = true", id=TRACED, delivery={"webhook": hook})
             asked = self._publish(client, [f"first-{n}" for n in range(_N_FIRST)])
             self._wait_for(asked)
@@ -77,32 +77,21 @@ class Walk:
             with Watch(self.data, self.database_url, TRACED) as watch:
                 asked, saved = self._pass(client)
                 self._wait_for(asked)
+        self.listen("starting once more")
+        begun = time.monotonic()
+        with self._serving():
+            ready_again_s = time.monotonic() - begun
         self.listen("measuring the stages alone")
         moments = read_moments(self.data, self.database_url, TRACED, asked, saved, watch, self.told)
         return {
             "n_subscriptions": self.n_subscriptions,
+            "ready_s": round(ready_s, 1),
             "first_told_s": round(first_told_s, 1),
+            "ready_again_s": round(ready_again_s, 1),
             "event": durations(moments.events, (*EVENT_STAGES, EVENT_WHOLE)),
             "subscription": durations(moments.subscriptions, SUBSCRIPTION_STAGES),
             "work": work.measure_work(self.folder, self.data, _events(work.N_EVENTS, 1)),
         }
-
-    def _fill(self) -> None:
-        lines = self.folder / "subscriptions.jsonl"
-        self.listen(f"writing {self.n_subscriptions:,} searches")
-        with lines.open("w") as out:
-            for first in range(0, self.n_subscriptions, _AT_ONCE):
-                some = generate_searches(min(_AT_ONCE, self.n_subscriptions - first), seed=first)
-                for number, one in enumerate(some, first):
-                    line = {**one.to_json(), "id": str(number)}
-                    out.write(json.dumps(line, ensure_ascii=False) + "\n")
-        self.listen("importing them")
-        command = tamis_command(
-            "import", str(lines), "--database", self.database_url, "--owner", "importer"
-        )
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise BenchFailed(f"tamis import failed: {done.stderr[-2_000:]}")
 
     @contextmanager
     def _serving(self) -> Iterator[str]:
