@@ -17,7 +17,7 @@ from tamis.storage.bulk import copy_text
 from tamis.storage.drafts import Rules, plain_row, plain_row_of, read_draft
 from tamis.storage.imports import LineReader
 from tamis.storage.plain_filters import is_plain
-from tamis.storage.subscriptions import row_of
+from tamis.storage.saved import row_of
 from tamis.values import load_json
 from tests.property.strategies import filters
 

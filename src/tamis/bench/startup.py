@@ -163,9 +163,9 @@ CELLS: dict[str, Cell] = {
     "first-match": Cell("the same, a subscription and a match", _time_python(_FIRST_MATCH), 12),
     "version": Cell("`tamis --version`", _time_version, 2),
     "match": Cell(f"`tamis match`, {N_SMALL} subscriptions and events", _time_match, 15),
-    "serve": Cell("`tamis serve` until it is ready", _time_serve, 120, 3),
+    "serve": Cell("`tamis serve` until it is ready", _time_serve, 75, 3),
     "serve-again": Cell(
-        f"`tamis serve` again, with {N_MANY:,} subscriptions", _time_serve_again, 180, 3
+        f"`tamis serve` again, with {N_MANY:,} subscriptions", _time_serve_again, 110, 3
     ),
-    "run": Cell("`tamis run` until the first notification is out", _time_run, 120, 3),
+    "run": Cell("`tamis run` until the first notification is out", _time_run, 100, 3),
 }

@@ -15,7 +15,7 @@ from tamis.index import Index
 from tamis.model import Subscription
 from tamis.service.logs import log
 from tamis.storage import ChangeLog, LoggedChange, SubscriptionStore
-from tamis.storage.subscriptions import subscription_of
+from tamis.storage.saved import subscription_of
 
 __all__ = ["Built", "apply_changes", "caught_up", "index_all", "set_aside"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tamis.storage import Saved
 from tamis.storage.drafts import told_spelling
-from tamis.storage.subscriptions import SubscriptionRow
+from tamis.storage.saved import SubscriptionRow
 
 __all__ = ["told_of_row", "told_of_saved"]
 

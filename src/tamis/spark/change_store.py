@@ -74,7 +74,7 @@ def _told(delivery: str) -> dict[str, Any] | str:
 
 
 def _change_of(logged: LoggedChange) -> Change:
-    from tamis.storage.subscriptions import subscription_of
+    from tamis.storage.saved import subscription_of
 
     place = f"sequence {logged.sequence}"
     if logged.row is None:

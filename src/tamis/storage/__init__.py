@@ -2,6 +2,7 @@
 
 from tamis.storage.changes import ChangeLog, LoggedChange, Watch
 from tamis.storage.database import Database
-from tamis.storage.subscriptions import Saved, SubscriptionStore
+from tamis.storage.saved import Saved
+from tamis.storage.subscriptions import SubscriptionStore
 
 __all__ = ["ChangeLog", "Database", "LoggedChange", "Saved", "SubscriptionStore", "Watch"]

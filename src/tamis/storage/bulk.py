@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tamis.storage.direct import Direct, PostgresqlDirect, Statement, insert_rows, statement
-from tamis.storage.subscriptions import SubscriptionRow
+from tamis.storage.saved import SubscriptionRow
 
 Row = tuple[Any, ...]
 """A row of the table, its columns in their order."""

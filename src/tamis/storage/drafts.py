@@ -17,7 +17,7 @@ from tamis.language.normal import DEFAULT_CAP
 from tamis.model import Subscription
 from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
 from tamis.storage.plain_filters import is_plain
-from tamis.storage.subscriptions import Saved
+from tamis.storage.saved import Saved
 
 FIELDS = frozenset(
     {

@@ -24,7 +24,7 @@ from tamis.storage.database import Database
 from tamis.storage.direct import Direct, statement
 from tamis.storage.drafts import Rules, plain_row, plain_row_of, read_draft
 from tamis.storage.owners import count_in, count_in_many
-from tamis.storage.subscriptions import row_of
+from tamis.storage.saved import row_of
 from tamis.storage.tables import moment
 from tamis.values import read_json
 

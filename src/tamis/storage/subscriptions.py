@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Row, func, or_, select
 
@@ -15,45 +14,16 @@ from tamis.errors import (
     VersionConflict,
     quoted,
 )
-from tamis.language import to_json
-from tamis.model import Subscription
-from tamis.model.subscription import CIRCLE
 from tamis.storage.changes import log_change
 from tamis.storage.database import Database
 from tamis.storage.direct import Direct, statement
 from tamis.storage.owners import count_in, count_off
+from tamis.storage.saved import Saved, SubscriptionRow, as_text, row_of, saved_of
 from tamis.storage.tables import counters, moment, owners, subscriptions
 
 ANY = "*"  # the ETag of whatever is there
 
 _PAGE = 1_000
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
-class SubscriptionRow(NamedTuple):
-    """A row of the table, its columns in their order; ``filter`` and such are JSON text."""
-
-    id: str
-    owner: str
-    filter: str
-    spelling: str
-    priority: int
-    delivery: str
-    lon: float | None
-    lat: float | None
-    radius_m: float | None
-    area: str | None
-    is_paused: bool  # 0 or 1 from SQLite
-    version: int
-    created_at: str
-    updated_at: str
-
-    @property
-    def etag(self) -> str:
-        """See `etag_of`."""
-        return etag_of(self.version, self.created_at)
-
-
 _NAMES = SubscriptionRow._fields
 _COLUMNS = ", ".join(_NAMES)
 _READ = f"SELECT {_COLUMNS} FROM subscriptions WHERE id = :id"
@@ -85,37 +55,6 @@ _PAGES = {
     )
     for has_owner in (True, False)
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A subscription as it is saved.
-
-    ``spelling`` is the filter as its owner wrote it, ``{"query": text}`` for query notation;
-    ``version`` counts its changes from 1.
-    """
-
-    subscription: Subscription
-    spelling: Any
-    is_paused: bool = False
-    version: int = 1
-    created_at: str = ""
-    updated_at: str = ""
-
-    @property
-    def id(self) -> str:
-        """The id of the subscription."""
-        return self.subscription.id
-
-    @property
-    def owner(self) -> str:
-        """The owner of the subscription."""
-        return self.subscription.owner
-
-    @property
-    def etag(self) -> str:
-        """See `etag_of`."""
-        return etag_of(self.version, self.created_at)
 
 
 Edit = Callable[[Saved], Saved]
@@ -256,7 +195,7 @@ class SubscriptionStore:
             held.id > after,
             or_(
                 lower(held.id).contains(wanted, autoescape=True),
-                lower(held.spelling).contains(_as_text(wanted)[1:-1], autoescape=True),
+                lower(held.spelling).contains(as_text(wanted)[1:-1], autoescape=True),
             ),
         )
         if owner is not None:
@@ -302,64 +241,6 @@ def add(direct: Direct, saved: Saved, most: int | None = None) -> Saved:
     return made
 
 
-def etag_of(version: int, created_at: str) -> str:
-    """What tells one state of a subscription from every other, also of one deleted before it.
-
-    >>> etag_of(3, "2026-01-01T09:00:00.000000Z")
-    '3-2026-01-01T09:00:00.000000Z'
-    """
-    return f"{version}-{created_at}"
-
-
-def row_of(saved: Saved) -> SubscriptionRow:
-    """The row of a subscription."""
-    held, spelling = saved.subscription, _as_text(saved.spelling)
-    is_json = isinstance(saved.spelling, Mapping) and saved.spelling.keys() != {"query"}
-    place = held.location
-    return SubscriptionRow(
-        held.id,
-        held.owner,
-        spelling if is_json else _as_text(to_json(held.filter)),
-        spelling,
-        held.priority,
-        _as_text(held.delivery),
-        None if place is None else place.lon,
-        None if place is None else place.lat,
-        held.radius_m,
-        None if place is None else held.area,
-        saved.is_paused,
-        saved.version,
-        saved.created_at,
-        saved.updated_at,
-    )
-
-
-def subscription_of(row: Any) -> Subscription:
-    """The subscription in a row, one of ours or of SQLAlchemy's."""
-    return Subscription(
-        row.id,
-        json.loads(row.filter),
-        row.priority,
-        row.owner,
-        json.loads(row.delivery),
-        None if row.lon is None else (row.lon, row.lat),
-        row.radius_m,
-        row.area or CIRCLE,
-    )
-
-
-def saved_of(row: SubscriptionRow) -> Saved:
-    """The subscription in a row, with all that is saved beside it."""
-    return Saved(
-        subscription_of(row),
-        json.loads(row.spelling),
-        bool(row.is_paused),
-        row.version,
-        row.created_at,
-        row.updated_at,
-    )
-
-
 def _lock(direct: Direct, id: str) -> Saved | None:
     rows = direct.all(_LOCK, {"id": id})
     return saved_of(SubscriptionRow._make(rows[0])) if rows else None
@@ -400,7 +281,3 @@ def _conflict(found: Saved | SubscriptionRow, wanted: str | None) -> VersionConf
         f"subscription {quoted(found.id)} has the ETag {quoted(found.etag)}, not "
         f"{quoted(wanted)}; read it again and repeat the change"
     )
-
-
-def _as_text(held: Mapping[str, Any] | Sequence[Any] | str | bool) -> str:
-    return _ENCODER.encode(held)

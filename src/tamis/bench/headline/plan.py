@@ -147,7 +147,7 @@ def _startup() -> Part:
 
 
 def _spark() -> Part:
-    seconds = {"parquet": 50, "join": 30, "stream": 110}
+    seconds = {"parquet": 125, "join": 30, "stream": 110}
     return Part(
         "spark",
         "Spark",

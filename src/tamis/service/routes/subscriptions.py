@@ -38,7 +38,8 @@ from tamis.storage import Saved
 from tamis.storage.direct import direct_of
 from tamis.storage.drafts import Rules, check_name, read_changes, read_draft
 from tamis.storage.idempotency import Token, claim, keep
-from tamis.storage.subscriptions import add, etag_of
+from tamis.storage.saved import etag_of
+from tamis.storage.subscriptions import add
 
 MOST_ON_A_PAGE = 1_000
 LONGEST_CURSOR, LONGEST_SEARCH, LONGEST_TOKEN = 4_000, 1_000, 200
