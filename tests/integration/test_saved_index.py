@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tamis import Event
+from tamis import Event, Subscription
 from tamis.service import live_index, saved_index
 from tamis.service.live_index import LiveIndex
 from tamis.service.saved_index import SavedIndex, start_saving
-from tamis.storage import ChangeLog, Database, SubscriptionStore
+from tamis.storage import ChangeLog, Database, Saved, SubscriptionStore
 from tamis.storage.direct import Direct, statement
 from tests.integration.test_live_index import save_many, saved, wait_until
 
@@ -25,6 +25,15 @@ ANOTHER_TIME = statement("UPDATE changes SET at = 'then' WHERE sequence = :seque
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_index, "_MANY", 500)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Database]:
+    """For what does not depend on the database: half the time."""
+    made = Database(f"sqlite:///{tmp_path}/tamis.db")
+    made.migrate()
+    yield made
+    made.close()
 
 
 @contextmanager
@@ -75,22 +84,34 @@ def test_the_next_start_opens_it_and_sees_what_changed(database: Database, tmp_p
         assert index.match(Event("e", {"x": 7}), owner="zoe").count("s3") == 1
 
 
-def test_few_are_not_worth_saving(database: Database, tmp_path: Path) -> None:
-    save_many(database, 499)
-    with running(database, tmp_path / "index") as index:
+def test_addresses_stay_in_the_database(sqlite: Database, tmp_path: Path) -> None:
+    delivery = {"webhook": "https://h.example/secret"}
+    one = Subscription(
+        "s", "x = 1", owner="zoe", delivery=delivery, location=(4.9, 52.4), radius_m=5
+    )
+    SubscriptionStore(sqlite).create(Saved(one, "x = 1"))
+    save(sqlite, tmp_path / "index")
+    written = [file.read_bytes() for file in (tmp_path / "index").rglob("*") if file.is_file()]
+    assert len(written) > 20
+    assert not any(b"h.example" in held for held in written)
+
+
+def test_few_are_not_worth_saving(sqlite: Database, tmp_path: Path) -> None:
+    save_many(sqlite, 499)
+    with running(sqlite, tmp_path / "index") as index:
         assert n_built(index) == 499
     assert not (tmp_path / "index").exists()
 
 
-def test_it_is_saved_anew_when_much_has_changed(database: Database, tmp_path: Path) -> None:
+def test_it_is_saved_anew_when_much_has_changed(sqlite: Database, tmp_path: Path) -> None:
     folder = tmp_path / "index"
-    with running(database, folder) as index:
-        save_many(database, 600)
+    with running(sqlite, folder) as index:
+        save_many(sqlite, 600)
         wait_until(lambda: (folder / "saved.json").exists())
         wait_until(lambda: n_built(index) == 0)  # memory that is given back
         first = note(folder)
         assert (first["sequence"], len(index.match(EVENT))) == (600, 600)
-        save_many(database, 550)
+        save_many(sqlite, 550)
         wait_until(lambda: note(folder)["sequence"] == 1_150)
         wait_until(lambda: n_built(index) == 0)
         assert len(index.match(EVENT)) == 600
@@ -100,11 +121,11 @@ def test_it_is_saved_anew_when_much_has_changed(database: Database, tmp_path: Pa
 
 @pytest.mark.parametrize("damage", ["array", "note", "no array", "newer", "half a note"])
 def test_what_cannot_be_trusted_is_built_anew(
-    database: Database, tmp_path: Path, damage: str
+    sqlite: Database, tmp_path: Path, damage: str
 ) -> None:
     folder = tmp_path / "index"
-    save_many(database, 1_000)
-    save(database, folder)
+    save_many(sqlite, 1_000)
+    save(sqlite, folder)
     file = folder / "saved.json"
     held = note(folder)
     array = folder / held["directory"] / "rows.priority.npy"
@@ -119,8 +140,8 @@ def test_what_cannot_be_trusted_is_built_anew(
             "half a note": file.read_text()[:20],
         }
         file.write_text(told[damage])
-    assert SavedIndex(folder, ChangeLog(database)).open() is None
-    with running(database, folder) as index:
+    assert SavedIndex(folder, ChangeLog(sqlite)).open() is None
+    with running(sqlite, folder) as index:
         assert len(index.match(EVENT)) == 1_000
         assert n_built(index) == 0  # it was saved anew
     assert note(folder)["directory"] != held["directory"]
@@ -144,15 +165,15 @@ def test_a_database_that_was_put_back_is_another(database: Database, tmp_path: P
     empty.close()
 
 
-def test_where_it_cannot_be_saved_the_service_goes_on(database: Database, tmp_path: Path) -> None:
+def test_where_it_cannot_be_saved_the_service_goes_on(sqlite: Database, tmp_path: Path) -> None:
     (tmp_path / "index").write_text("not a folder")
-    save_many(database, 1_000)
-    with running(database, tmp_path / "index") as index:
+    save_many(sqlite, 1_000)
+    with running(sqlite, tmp_path / "index") as index:
         assert len(index.match(EVENT)) == n_built(index) == 1_000
 
 
 def test_nobody_goes_on_saving_for_a_service_that_has_ended(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = []
 
@@ -161,14 +182,14 @@ def test_nobody_goes_on_saving_for_a_service_that_has_ended(
         return started[0]
 
     monkeypatch.setattr(live_index, "start_saving", start)
-    save_many(database, 1_000)
-    index = LiveIndex(database, tmp_path / "index")
+    save_many(sqlite, 1_000)
+    index = LiveIndex(sqlite, tmp_path / "index")
     index.start()
     wait_until(lambda: bool(started))
     index.close()
     assert started[0].returncode is not None
     # Nor for one that was killed: its end of the pipe is closed for it.
-    process = start_saving(database, tmp_path / "other")
+    process = start_saving(sqlite, tmp_path / "other")
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(60) == 1

@@ -91,12 +91,12 @@ def _apply(index: Index, change: LoggedChange) -> None:
 
 
 def _subscriptions_of(rows: Iterable[Row[Any] | None]) -> Iterator[Subscription]:
-    """The subscriptions of those that can be read."""
+    """The subscriptions of those that can be read; where they are told is nothing to an index."""
     for row in rows:
         if row is None:
             continue
         try:
-            yield subscription_of(row)
+            yield subscription_of(row, with_delivery=False)
         except TamisError as error:
             _warn(row.id, error)
 

@@ -143,7 +143,7 @@ class LiveIndex:
 
     def _load(self) -> None:
         opened = None if self._saved is None else self._saved.open()
-        if opened is None and self._saved is not None and self._store.count() >= _MANY:
+        if opened is None and self._saving is None and self._store.count() >= _MANY:
             self._start_saving()
         self._warm_up()
         while self._saving is not None and opened is None and not self._stopped.wait(_PAUSE_S):
@@ -189,14 +189,18 @@ class LiveIndex:
     # -- the saved index
 
     def _start_saving(self) -> None:
-        if self._saved is not None:
+        if self._saved is None:
+            return
+        try:
             self._saving = start_saving(self._database, self._saved.folder)
+        except OSError as error:  # no memory for another process
+            log.warning("the index is not saved", problem=str(error))
 
     def _saved_by(self, process: subprocess.Popen[bytes]) -> Built | None:
         """What a process saved that has ended."""
         process.communicate()  # for its pipe to be closed
         if process.returncode != 0:
-            log.warning("the index was not saved", exit_code=process.returncode)
+            log.warning("nothing was saved", exit_code=process.returncode)
             return None
         return None if self._saved is None else self._saved.open()
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from tamis.errors import SnapshotError, TamisError
 from tamis.index import Index
 from tamis.service.indexing import Built, caught_up, index_all
-from tamis.service.logs import log
+from tamis.service.logs import log, set_up_logs
 from tamis.storage import ChangeLog, Database, SubscriptionStore
 
 __all__ = ["SavedIndex", "end_saving", "start_saving"]
@@ -46,10 +46,11 @@ class SavedIndex:
         """What was saved; None if there is nothing, or nothing that can be trusted."""
         try:
             note = json.loads((self.folder / _NOTE).read_text())
+            directory, sequence = str(note["directory"]), int(note["sequence"])
             # The sequences of a database that was put back are given to other changes.
-            if note != self._note(note["directory"], note["sequence"]):
+            if note != self._note(directory, sequence):
                 return None
-            return Built(Index.open(self.folder / note["directory"], verify=True), note["sequence"])
+            return Built(Index.open(self.folder / directory, verify=True), sequence)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, SnapshotError) as error:
@@ -120,12 +121,14 @@ def _end_with(stdin: int) -> None:
 def main() -> None:
     """Do as stdin says."""
     os.nice(_NICENESS)
+    set_up_logs()
     told = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
     try:
         _save(told["database"], Path(told["folder"]))
     except (OSError, TamisError) as error:
-        raise SystemExit(f"the index was not saved: {error}") from None
+        log.warning("the index was not saved", problem=str(error))
+        sys.exit(1)
 
 
 if __name__ == "__main__":

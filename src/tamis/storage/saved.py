@@ -101,14 +101,14 @@ def row_of(saved: Saved) -> SubscriptionRow:
     )
 
 
-def subscription_of(row: Any) -> Subscription:
+def subscription_of(row: Any, *, with_delivery: bool = True) -> Subscription:
     """The subscription in a row, one of ours or of SQLAlchemy's."""
     return Subscription(
         row.id,
         json.loads(row.filter),
         row.priority,
         row.owner,
-        json.loads(row.delivery),
+        json.loads(row.delivery) if with_delivery else None,
         None if row.lon is None else (row.lon, row.lat),
         row.radius_m,
         row.area or CIRCLE,
