@@ -119,28 +119,26 @@ def test_it_is_saved_anew_when_much_has_changed(sqlite: Database, tmp_path: Path
         assert kept == {"lock", "saved.json", note(folder)["directory"]}
 
 
-@pytest.mark.parametrize("damage", ["array", "note", "no array", "newer", "half a note"])
-def test_what_cannot_be_trusted_is_built_anew(
-    sqlite: Database, tmp_path: Path, damage: str
-) -> None:
-    folder = tmp_path / "index"
+def test_what_cannot_be_trusted_is_built_anew(sqlite: Database, tmp_path: Path) -> None:
+    folder, changes = tmp_path / "index", ChangeLog(sqlite)
     save_many(sqlite, 1_000)
     save(sqlite, folder)
-    file = folder / "saved.json"
-    held = note(folder)
+    file, held = folder / "saved.json", note(folder)
+    for told in (
+        "[]", "{}", file.read_text()[:20], json.dumps(held | {"tamis": "99.0"}),
+        json.dumps(held | {"sequence": [1]}), json.dumps(held | {"directory": "none"}),
+    ):  # fmt: skip
+        file.write_text(told)
+        assert SavedIndex(folder, changes).open() is None
+    file.write_text(json.dumps(held))
     array = folder / held["directory"] / "rows.priority.npy"
-    if damage == "array":
-        array.write_bytes(array.read_bytes()[:-1] + b"\7")
-    elif damage == "no array":
-        array.unlink()
-    else:
-        told = {
-            "note": "[]",
-            "newer": json.dumps(held | {"tamis": "99.0"}),
-            "half a note": file.read_text()[:20],
-        }
-        file.write_text(told[damage])
-    assert SavedIndex(folder, ChangeLog(sqlite)).open() is None
+    whole = array.read_bytes()
+    for damaged in (whole[:-1] + b"\7", whole[:-1], b""):
+        array.write_bytes(damaged)
+        assert SavedIndex(folder, changes).open() is None
+    array.write_bytes(whole)
+    assert SavedIndex(folder, changes).open() is not None
+    array.unlink()
     with running(sqlite, folder) as index:
         assert len(index.match(EVENT)) == 1_000
         assert n_built(index) == 0  # it was saved anew
