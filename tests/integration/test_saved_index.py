@@ -127,10 +127,17 @@ def test_what_cannot_be_trusted_is_built_anew(sqlite: Database, tmp_path: Path) 
     for told in (
         "[]", "{}", file.read_text()[:20], json.dumps(held | {"tamis": "99.0"}),
         json.dumps(held | {"sequence": [1]}), json.dumps(held | {"directory": "none"}),
+        "[" * 100_000, '{"directory": "x", "sequence": 1e999}', "\0",
+        json.dumps(held | {"sequence": 10**30}), json.dumps(held | {"sequence": -1}),
     ):  # fmt: skip
         file.write_text(told)
         assert SavedIndex(folder, changes).open() is None
     file.write_text(json.dumps(held))
+    manifest = folder / held["directory"] / "manifest.json"
+    kept = manifest.read_text()
+    manifest.write_text('{"a":' * 50_000)
+    assert SavedIndex(folder, changes).open() is None
+    manifest.write_text(kept)
     array = folder / held["directory"] / "rows.priority.npy"
     whole = array.read_bytes()
     for damaged in (whole[:-1] + b"\7", whole[:-1], b""):

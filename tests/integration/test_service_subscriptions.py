@@ -95,6 +95,7 @@ def test_a_change_to_what_was_changed_meanwhile(zoe: httpx.Client) -> None:
         zoe.put("/v1/subscriptions/none", json={"filter": "x = 2"}, headers=old),
         zoe.put("/v1/subscriptions/none", json={"filter": "x = 2"}, headers={"If-Match": "*"}),
         zoe.patch("/v1/subscriptions/s1", json={"priority": 2}, headers={"If-Match": f"W/{now}"}),
+        zoe.patch("/v1/subscriptions/s1", json={"priority": 2}, headers={"If-Match": '"*"'}),
         zoe.put("/v1/subscriptions/s1", json={"filter": "x = 2"}, headers={"If-None-Match": "*"}),
     ):
         problem(answer, 412, "version-conflict")

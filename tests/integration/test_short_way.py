@@ -60,6 +60,7 @@ REQUESTS: list[tuple[str, str, Any, bytes | None, bool | None]] = [
     ("PATCH", S1, {**JSON, "If-Match": '"2-MADE"'}, b'{"priority": 1}', True),
     ("PATCH", S1, {**JSON, "If-Match": "2"}, b'{"priority": 1}', True),
     ("PATCH", S1, {**JSON, "If-Match": 'W/"3-MADE"'}, b'{"priority": 1}', True),
+    ("PATCH", S1, {**JSON, "If-Match": '"*"'}, b'{"priority": 1}', True),
     ("PATCH", S1, {**JSON, "If-Match": '"3-MADE", "4"'}, b'{"priority": 1}', True),
     ("PATCH", "/v1/subscriptions/none", {**JSON, "If-Match": "*"}, b'{"priority": 1}', True),
     ("PUT", "/v1/subscriptions/none", {**JSON, "If-Match": "*"}, FILTER, True),

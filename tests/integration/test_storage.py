@@ -165,6 +165,9 @@ def test_pages_and_searches(store: SubscriptionStore) -> None:
     store.create(Saved(Subscription("ä", text, owner="zoe"), text))
     for search in ("Ä", "'ŠKODA", '"s"', "a \\ "):
         assert [one.id for one in store.page("zoe", search=search)] == ["ä"]
+    tree = {"attribute": "stadt", "op": "=", "value": "x"}
+    store.create(Saved(Subscription("json", tree, owner="zoe"), tree))
+    assert [one.id for one in store.page("zoe", search='"Attribute":"stadt"')] == ["json"]
 
 
 def test_the_log_tells_each_subscription_once_as_it_is_now(store: SubscriptionStore) -> None:

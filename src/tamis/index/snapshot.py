@@ -268,7 +268,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads((path / _MANIFEST).read_text())
     except FileNotFoundError:
         raise SnapshotError(f"{path} is not an index: there is no {_MANIFEST} in it") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SnapshotError(f"the manifest of {path} cannot be read: {error}") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
         raise SnapshotError(f"the manifest of {path} does not say its format; it is damaged")

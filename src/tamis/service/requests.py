@@ -99,10 +99,10 @@ RawBody = Annotated[bytes, Depends(_raw_body)]
 
 
 def etag_in(if_match: str | None) -> str | None:
-    """The ETag in an ``If-Match``, without its quotes; a weak one stays as it is, and fits none.
+    """The ETag in an ``If-Match``, without its quotes; what fits none stays as it is.
 
-    >>> etag_in('"3-2026"'), etag_in('W/"3-2026"'), etag_in("*")
-    ('3-2026', 'W/"3-2026"', '*')
+    >>> etag_in('"3-2026"'), etag_in('W/"3-2026"'), etag_in("*"), etag_in('"*"')
+    ('3-2026', 'W/"3-2026"', '*', '"*"')
     """
     if if_match is None:
         return None
@@ -112,7 +112,8 @@ def etag_in(if_match: str | None) -> str | None:
             f"If-Match {quoted(if_match)} is not one ETag in double quotes, as a subscription's "
             "header ETag has it"
         )
-    return given[1:-1] if given.startswith('"') else given
+    is_strong = given.startswith('"') and given[1:-1] != ANY
+    return given[1:-1] if is_strong else given
 
 
 async def _if_match(

@@ -5,34 +5,38 @@ saved.json        which directory counts, the last change that is in it, who wro
 lock              of who makes one, where services share the folder
 
 It is made by a process of its own, which has the time and the memory that this takes:
-``python -m tamis.service.saved_index``, told on its stdin what to do, and over when that closes.
+`tamis.service.index_saver`.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from tamis.errors import SnapshotError, TamisError
+from tamis.errors import SnapshotError
 from tamis.index import Index
-from tamis.service.indexing import Built, caught_up, index_all
-from tamis.service.logs import log, set_up_logs
-from tamis.storage import ChangeLog, Database, SubscriptionStore
+from tamis.service.indexing import Built
+from tamis.service.logs import log
+from tamis.storage import ChangeLog, Database
 
 __all__ = ["SavedIndex", "end_saving", "start_saving"]
 
 _NOTE, _LOCK = "saved.json", "lock"
-_NICENESS = 10
+_SAVER = "tamis.service.index_saver"
+_PATIENCE_S, _LOOK_EVERY_S = 60.0, 0.5  # with another who saves
+_LAST_SEQUENCE = 2**63 - 1
+# What comes of files that are not what was written.
+_DAMAGED = (
+    OSError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError, SnapshotError,
+)  # fmt: skip
 
 
 class SavedIndex:
@@ -47,14 +51,17 @@ class SavedIndex:
         try:
             note = json.loads((self.folder / _NOTE).read_text())
             directory, sequence = str(note["directory"]), int(note["sequence"])
+            if not 0 <= sequence <= _LAST_SEQUENCE:
+                raise ValueError(f"there is no sequence {sequence}")
             # The sequences of a database that was put back are given to other changes.
             if note != self._note(directory, sequence):
                 return None
             return Built(Index.open(self.folder / directory, verify=True), sequence)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, SnapshotError) as error:
-            log.warning("the saved index cannot be used; it is built anew", problem=str(error))
+        except _DAMAGED as error:
+            said = str(error) or repr(error)
+            log.warning("the saved index cannot be used; it is built anew", problem=said)
             return None
 
     def save(self, built: Built) -> None:
@@ -70,10 +77,21 @@ class SavedIndex:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """The lock of who makes one; it goes when its process ends."""
+        """The lock of who makes one; it goes when its process ends.
+
+        Raises OSError if another has it for too long.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        until = time.monotonic() + _PATIENCE_S
         with (self.folder / _LOCK).open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(_LOOK_EVERY_S)
             yield
 
     def _note(self, directory: str, sequence: int) -> dict[str, object]:
@@ -86,7 +104,7 @@ class SavedIndex:
 
 def start_saving(database: Database, folder: Path) -> subprocess.Popen[bytes]:
     """Let a process save the index of a database as it is now, from what was saved before."""
-    process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-m", _SAVER], stdin=subprocess.PIPE)
     assert process.stdin is not None
     url = database.url.render_as_string(hide_password=False)
     told = {"database": url, "folder": str(folder)}
@@ -99,37 +117,3 @@ def end_saving(process: subprocess.Popen[bytes]) -> None:
     """End a process that saves, done or not."""
     process.terminate()
     process.communicate()
-
-
-def _save(url: str, folder: Path) -> None:
-    database = Database(url)
-    changes = ChangeLog(database)
-    saved = SavedIndex(folder, changes)
-    with saved.lock():
-        built = saved.open() or index_all(SubscriptionStore(database))
-        assert built is not None
-        saved.save(caught_up(built, changes))
-
-
-def _end_with(stdin: int) -> None:
-    """End when nobody is there any more who wants to know."""
-    while os.read(stdin, 1):
-        pass
-    os._exit(1)
-
-
-def main() -> None:
-    """Do as stdin says."""
-    os.nice(_NICENESS)
-    set_up_logs()
-    told = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
-    try:
-        _save(told["database"], Path(told["folder"]))
-    except (OSError, TamisError) as error:
-        log.warning("the index was not saved", problem=str(error))
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -312,7 +312,7 @@ def _sqlite_engine(url: URL, options: dict[str, Any]) -> Engine:
         connection.isolation_level = None  # transactions begin where we say
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
-        connection.create_function("lower_all", 1, str.lower, deterministic=True)
+        connection.create_function("casefold", 1, str.casefold, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

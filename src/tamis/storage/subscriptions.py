@@ -188,14 +188,17 @@ class SubscriptionStore:
             return [
                 *map(SubscriptionRow._make, self.database.ask(_PAGES[owner is not None], values))
             ]
-        # SQLite itself knows cases of ASCII only.
-        lower = func.lower if search.isascii() or not self.database.is_sqlite else func.lower_all
-        wanted, held = search.lower(), subscriptions.c
+        held, wanted, lower = subscriptions.c, search.lower(), func.lower
+        if self.database.is_sqlite and not search.isascii():
+            # SQLite itself knows cases of ASCII only.
+            wanted, lower = search.casefold(), func.casefold
         query = select(subscriptions).where(
             held.id > after,
             or_(
                 lower(held.id).contains(wanted, autoescape=True),
+                # As it is in a text of JSON, and as JSON itself.
                 lower(held.spelling).contains(as_text(wanted)[1:-1], autoescape=True),
+                lower(held.spelling).contains(wanted, autoescape=True),
             ),
         )
         if owner is not None:
