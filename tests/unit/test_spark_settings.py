@@ -39,6 +39,17 @@ def test_java_options_of_the_caller_come_last() -> None:
     assert options["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
 
 
+def test_a_heap_nobody_asked_for_stays_small() -> None:
+    def collector(**conf: str) -> bool:
+        settings = _own_settings({f"spark.driver.{key}": conf[key] for key in conf}, NO_JAVA)
+        return "-XX:+UseSerialGC" in settings["spark.driver.extraJavaOptions"]
+
+    assert collector()
+    assert collector(extraJavaOptions="-XX:MaxHeapFreeRatio=70")
+    assert not collector(memory="4g")
+    assert not collector(extraJavaOptions="-XX:+UseZGC")
+
+
 DAEMON = "spark.python.daemon.module"
 
 

@@ -20,6 +20,9 @@ __all__ = ["session"]
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 # Workers are forked from a process that has what they need: see tamis.spark.daemon.
 _DAEMON = {"spark.python.daemon.module": "tamis.spark.daemon"}
+# For the heap of a gigabyte that Spark takes unless it is told otherwise: Java's usual collector
+# fills all of it before it cleans up, this one keeps it near what is in use.
+_SMALL_HEAP = ("-XX:+UseSerialGC", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40")
 
 
 def session(app_name: str = "tamis", **conf: object) -> SparkSession:
@@ -87,6 +90,8 @@ def _own_settings(conf: dict[str, str], home: Path) -> dict[str, str]:
     java_options = [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"]
     if "Archive" not in given and "-Xshare" not in given:
         java_options += archive_options(home, _jars(), next(own_folders()))
+    if "spark.driver.memory" not in conf and not re.search(r"-XX:\+Use\w+GC", given):
+        java_options += _SMALL_HEAP
     settings = {
         "spark.master": master,
         "spark.ui.enabled": "false",
