@@ -11,7 +11,6 @@ import ctypes
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,28 +78,33 @@ class MatchFile:
             write_statistics=False,  # of a dictionary they cost more than the column itself
             store_schema=False,
         )
+        # Memory that is used again: to get new memory from the system costs as much as writing.
+        self._codes, self._rows = (np.empty(self._most, np.int32) for _ in range(2))
         self._clear()
 
     def _clear(self) -> None:
         self._events: list[Events] = []
-        self._found: list[Found] = []
         self._n_events = self._n_rows = self._n_payload = 0
 
     def add(self, events: Events, found: Found) -> None:
         """Add matches of some events."""
+        for first in range(0, len(found.rows), self._most):
+            self._put(events, found.part(slice(first, first + self._most)))
+
+    def _put(self, events: Events, found: Found) -> None:
+        """Add matches that fit into a row group."""
+        if self._n_rows + len(found.rows) > self._most:
+            self._write()
         if not self._events or self._events[-1] is not events:
             self._n_events += len(events)
             self._n_payload += events.payloads.nbytes
             self._events.append(events)
-        first = self._n_events - len(events)
-        found.events[:] += np.int32(first)  # counted through the row group from here on
-        self._found.append(found)
-        self._n_rows += len(found.rows)
-        if (
-            self._n_rows >= self._most
-            or self._n_events >= _GROUP_EVENTS
-            or self._n_payload >= _GROUP_PAYLOAD_BYTES
-        ):
+        places = slice(self._n_rows, self._n_rows + len(found.rows))
+        # Events are counted through the row group.
+        np.add(found.events, np.int32(self._n_events - len(events)), out=self._codes[places])
+        self._rows[places] = found.rows
+        self._n_rows = places.stop
+        if self._n_events >= _GROUP_EVENTS or self._n_payload >= _GROUP_PAYLOAD_BYTES:
             self._write()
 
     def close(self) -> None:
@@ -118,7 +122,7 @@ class MatchFile:
             self.n_matches += len(table)
         self._clear()
 
-    def _key(self) -> list[pa.ChunkedArray]:
+    def _key(self) -> list[pa.Array | pa.ChunkedArray]:
         version = pa.array(np.full(_CONSTANT, self._version, np.int64))
         return [
             self._of_events([events.ids for events in self._events]),
@@ -127,44 +131,42 @@ class MatchFile:
             _constant(version, self._n_rows),
         ]
 
-    def _priorities(self) -> pa.ChunkedArray:
+    def _priorities(self) -> pa.Array | pa.ChunkedArray:
         of_row = self._opened.priorities
         if of_row.min() == of_row.max():
             return _constant(pa.array(np.full(_CONSTANT, of_row[0])), self._n_rows)
-        return pa.chunked_array([of_row[found.rows] for found in self._found])
+        return pa.array(of_row[self._rows[: self._n_rows]])
 
-    def _subscription_ids(self) -> pa.ChunkedArray:
+    def _subscription_ids(self) -> pa.Array:
         """Their dictionary has every id if most will occur; the search for them costs too."""
-        ids = self._opened.ids
-        rows = [found.rows for found in self._found]
+        ids, rows = self._opened.ids, self._rows[: self._n_rows]
         if self._n_rows < 2 * len(ids) or self._opened.has_removed:
-            codes, used = _renumbered(np.concatenate(rows), len(ids))
-            rows, ids = [codes], ids.take(pa.array(used))
+            rows, used = _renumbered(rows, len(ids))
+            ids = ids.take(pa.array(used))
         return _coded(rows, ids)
 
-    def _of_events(self, arrays: list[pa.Array]) -> pa.ChunkedArray:
+    def _of_events(self, arrays: list[pa.Array]) -> pa.Array:
         """What events hold, for each of their matches; Parquet wants no text twice."""
         held = pa.concat_arrays(arrays).dictionary_encode()
-        if len(held.dictionary) == len(held):
-            return _coded([found.events for found in self._found], held.dictionary)
-        codes = [held.indices.take(pa.array(found.events)) for found in self._found]
+        codes = pa.array(self._codes[: self._n_rows])
+        if len(held.dictionary) < len(held):
+            codes = held.indices.take(codes)
         return _coded(codes, held.dictionary)
 
-    def _delivery(self, matched_at: np.datetime64) -> list[pa.ChunkedArray]:
-        opened = self._opened
+    def _delivery(self, matched_at: np.datetime64) -> list[pa.Array | pa.ChunkedArray]:
+        opened, rows = self._opened, self._rows[: self._n_rows]
         now = pa.scalar(int(matched_at.astype(np.int64)), pa.int64()).cast(TIMESTAMP)
         times = pa.concat_arrays([events.times for events in self._events]).fill_null(now)
         owner_of_row = opened.owners.indices.to_numpy()
         schedule_of_row = opened.schedules.indices.to_numpy()
-        owners = [owner_of_row[found.rows] for found in self._found]
-        schedules = [schedule_of_row[found.rows] for found in self._found]
+        schedules = schedule_of_row[rows]
         due = due_times(opened.schedules.dictionary, matched_at)
         moment = pa.array(np.full(_CONSTANT, matched_at), TIMESTAMP)
         return [
-            _coded(owners, opened.owners.dictionary),
-            pa.chunked_array([times.take(pa.array(found.events)) for found in self._found]),
+            _coded(owner_of_row[rows], opened.owners.dictionary),
+            times.take(pa.array(self._codes[: self._n_rows])),
             _constant(moment, self._n_rows),
-            pa.chunked_array([pa.array(due[codes], TIMESTAMP) for codes in schedules]),
+            pa.array(due[schedules], TIMESTAMP),
             _coded(schedules, opened.schedules.dictionary),
             self._of_events([events.payloads for events in self._events]),
         ]
@@ -210,7 +212,7 @@ def write_matches(
 
 def _compression(column: str) -> str:
     """Numbers of subscriptions, packed by Parquet, do not get smaller, and take time."""
-    return "none" if column == "subscription_id" else "snappy"
+    return "none" if column == "subscription_id" else "lz4"
 
 
 def _give_back() -> None:
@@ -220,10 +222,9 @@ def _give_back() -> None:
         _trim(0)
 
 
-def _coded(codes: list[Any], texts: pa.Array) -> pa.ChunkedArray:
-    """Texts by their positions, a chunk for each array of them."""
-    of = pa.DictionaryArray.from_arrays
-    return pa.chunked_array([of(pa.array(part), texts, safe=False) for part in codes])
+def _coded(codes: pa.Array | Numbers, texts: pa.Array) -> pa.Array:
+    """Texts by their positions."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes), texts, safe=False)
 
 
 def _constant(chunk: pa.Array, n: int) -> pa.ChunkedArray:
