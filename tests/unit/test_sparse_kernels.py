@@ -19,6 +19,7 @@ from tamis.kernels.sparse_batch import MAX_EVENTS, N_HITS
 from tamis.kernels.sparse_build import build
 from tamis.kernels.sparse_groups import CELL, MAX_SCAN, PAIR, POINT
 from tamis.kernels.sparse_match import match
+from tamis.kernels.sparse_reach import ANYWHERE, is_in_reach, reach_on
 from tamis.kernels.sparse_scratch import new_scratch
 from tamis.kernels.tests import NO_TESTS
 
@@ -176,6 +177,44 @@ def test_cells_at_the_borders_of_their_quarters():
         block, n_matches = check(constraints, events)
         assert (PAIR if wide else CELL) in block.arrays()["kind"][::5]
         assert n_matches > 40
+
+
+@pytest.mark.parametrize("n_narrow", [1, 2])
+def test_words_of_crowded_cells_are_passed_over(n_narrow):
+    """Ten crowds; events at corners of boxes, just beside them, and with a value missing."""
+    rng = np.random.default_rng(20 + n_narrow)
+    n = 30_000
+    at = rng.random((10, 2))[rng.integers(0, 10, n)] + rng.integers(-32, 32, (n, 2)) / 4096
+    low = np.column_stack([at, rng.random((n, 4)) / 2])
+    narrow = [1 / 128, 1 / 128] if n_narrow == 2 else [1 / 1024, 0.5]
+    width = np.array([*narrow, 0.5, 0.5, 0.5, 0.5])
+    constraints = constraints_of(low, low + width)
+    events = np.column_stack([low[:160, :2], np.full((160, 4), 0.5)])
+    events[40:80, :2] += width[:2]
+    events[80:120, 0] = np.nextafter(events[80:120, 0] + width[0], inf)
+    events[120:160, 1] = np.where(np.arange(40) % 2, nan, np.nextafter(events[120:160, 1], -inf))
+    block, n_matches = check(constraints, events)
+    part = block.arrays()
+    assert (PAIR if n_narrow == 2 else CELL) in part["kind"][::5]
+    assert (part["reach"] != ANYWHERE).sum() > 100
+    blind = SparseBlock(constraints, **{**part, "reach": np.zeros_like(part["reach"])})
+    for event in events:  # the reach of words spares work, and changes nothing
+        assert np.array_equal(found(block, event), found(blind, event))
+    assert n_matches > 1000
+
+
+def test_reach_is_closed_and_never_too_small():
+    rng = np.random.default_rng(23)
+    masses = np.concatenate([rng.integers(0, 65536, (3000, 3)), [[0, 65535, 0], [7, 7, 7]]])
+    for first, second, m in masses.tolist():
+        least, greatest = min(first, second), max(first, second)
+        reach, here = np.uint64(reach_on(least, greatest)), np.uint64(reach_on(m, m))
+        if least <= m <= greatest:
+            assert is_in_reach(reach, here)
+        elif m + 1 < least or m > greatest + 1:
+            assert not is_in_reach(reach, here)
+            assert not is_in_reach(reach << np.uint64(32), here << np.uint64(32))
+        assert is_in_reach(np.uint64(ANYWHERE), here)
 
 
 def test_points_with_many_codes():

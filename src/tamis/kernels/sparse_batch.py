@@ -75,7 +75,7 @@ def scratch_of(s, address, n):
     return Scratch(
         s.present, i4_at(address), i4_at(address + 4 * n), i4_at(address + 8 * n),
         u4_at(address + 12 * n), u4_at(address + 16 * n), s.cell, s.value, s.value_bits,
-        s.place_span, s.word_span, s.aim, s.bits, s.base, s.candidate, s.test, s.kept,
+        s.place_span, s.word, s.aim, s.bits, s.base, s.candidate, s.test, s.kept,
     )  # fmt: skip
 
 

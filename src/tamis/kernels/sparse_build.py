@@ -2,8 +2,8 @@
 
 Columns become axes (``sparse_axes``), slots go into groups that an event finds in a directory
 (``sparse_groups``); large groups are cut into words along lines (``sparse_lines``,
-``sparse_words``), and what they let through is decided by ``sparse_records``. How an event is
-matched is told in ``sparse_match``.
+``sparse_words``, ``sparse_reach``), and what they let through is decided by ``sparse_records``.
+How an event is matched is told in ``sparse_match``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tamis.kernels.sparse_groups import (
     order_constraints,
 )
 from tamis.kernels.sparse_lines import choose_lines, enter_roots
+from tamis.kernels.sparse_reach import write_reach
 from tamis.kernels.sparse_records import build_records, record_layout, test_layout
 from tamis.kernels.sparse_words import build_lines, build_words, sort_root_words
 
@@ -65,6 +66,7 @@ class SparsePart(NamedTuple):
     line_length: Array  # i8[M + 1]
     lines: Array  # u8[L], lines[0] all ones
     word: Array  # u4[4W]
+    reach: Array  # u8[W], see sparse_reach
     test: Array  # u4[N], see sparse_records
     record: Array  # u4[FN]
 
@@ -91,6 +93,8 @@ def build(constraints: Constraints) -> SparsePart:
     words, group = build_words(slot_of_place, groups, lines, first, n_groups, n_axes)
     words, root_start, root = sort_root_words(bounds, slot_of_place, words, group, root_of_axis)
     line_parts = build_lines(bounds, slot_of_place, words, n_axes)
+    reach = np.empty(len(words.place), np.uint64)
+    write_reach(bounds, slot_of_place, lead, words, reach)
     test, record = build_records(bounds, slot_of_place, lead, lines, n_axes)
     free = root_of_axis[n_axes]
     unconstrained = (group[free, 0], group[free, 4]) if free >= 0 else (0, 0)
@@ -100,7 +104,7 @@ def build(constraints: Constraints) -> SparsePart:
     kind_start = np.searchsorted(kinds[:, 1], np.arange(n_axes + 1)).astype(np.int32)
     arrays = (
         layout, columns, *axes, kind_start, kinds, *directory, group, root_start, root,
-        *line_parts, test, record,
+        *line_parts, reach, test, record,
     )  # fmt: skip
     return SparsePart(*(array.reshape(-1) for array in arrays))
 

@@ -14,7 +14,16 @@ from numba import uint64 as u64
 
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.sparse_directory import mix
-from tamis.kernels.sparse_groups import CHECK_NS, MAX_SCAN, N_BUCKETS, POINT, SCAN_NS, WORD_NS
+from tamis.kernels.sparse_groups import (
+    CHECK_NS,
+    MAX_SCAN,
+    N_BUCKETS,
+    PAIR,
+    POINT,
+    SCAN_NS,
+    WORD_NS,
+)
+from tamis.kernels.sparse_reach import near_key
 
 MAX_PICK = 6  # constraints of a slot that may become lines
 NO_LINES = 0  # key of a slot that is scanned
@@ -139,7 +148,7 @@ def enter_roots(bounds, groups, lines, count, n_groups, root_of_axis, first):
 
     Writes groups.of_slot, root_of_axis: i4[M + 1] (the group of an axis, -1 = none; of slots
     without lines at M) and first: u2[P], the mass of the low on that axis, or of the leader of
-    slots that have one. O(P).
+    slots that have one; of those in the words of a pair their ``near_key``. O(P).
     """
     lead, group_of_slot = groups.lead, groups.of_slot
     start, axis, mass = bounds.start, bounds.axis, bounds.mass
@@ -148,6 +157,9 @@ def enter_roots(bounds, groups, lines, count, n_groups, root_of_axis, first):
     for slot in range(lines.size):
         first[slot] = mass[lead[slot, 1], 0] if lead[slot, 0] > POINT else 0
         if group_of_slot[slot] >= 0:
+            if lead[slot, 0] == PAIR and lines[slot] != u64(NO_LINES):
+                one, two = mass[lead[slot, 1], 0], mass[lead[slot, 2], 0]
+                first[slot] = near_key(one, lead[slot, 3], two, lead[slot, 4])
             continue
         best = n_axes
         for x in range(3):

@@ -3,8 +3,8 @@
 An event
 
 1. looks up code, mass and line of each of its values;
-2. probes the directory once, twice or four times for every kind of group, and takes the root
-   words that its masses can touch: spans of places to scan and of words;
+2. probes the directory once, twice or four times for every kind of group, and takes what its
+   masses can touch: spans of places to scan, words of groups and of the root;
 3. ANDs three lines a word and lists the places whose bits are left;
 4. decides about places by test, record and, on a tie, exact bounds.
 
@@ -34,6 +34,7 @@ from tamis.kernels.sparse_build import (
 )
 from tamis.kernels.sparse_directory import find
 from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT, quarter_of
+from tamis.kernels.sparse_reach import is_in_reach, reach_on
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
 from tamis.kernels.sparse_vectors import LANES, TABLE, which_hold, which_hold_plainly
 from tamis.kernels.sparse_words import BUCKET_SHIFT
@@ -105,9 +106,18 @@ def add_span(spans, n, first, end):
     return n + (end > first)
 
 
+@inlined
+def add_words(part, s, first, end, here, n):
+    """Append the words from first to end that an event reaches; returns how many there are."""
+    for w in range(first, end):
+        s.word[n] = w
+        n += is_in_reach(part.reach[w], here)
+    return n
+
+
 @kernel
 def find_groups(part, s, n_present):
-    """Collect the spans of all groups the event leads to; returns how many, places and words."""
+    """Collect spans of places and the words of all groups the event leads to; returns how many."""
     mask = u64(part.layout[N_CELLS] - 1)
     n_places = add_span(s.place_span, np.int64(0), part.layout[FREE_FIRST], part.layout[FREE_END])
     n_words = np.int64(0)
@@ -118,6 +128,7 @@ def find_groups(part, s, n_present):
             kind_type = part.kind[5 * kind]
             x0 = x1 = y0 = y1 = 0
             quarter = 3
+            here = reach_on(m, m)
             if kind_type != POINT:
                 x1 = m >> (16 - part.kind[5 * kind + 2])
                 x0 = max(0, x1 - 1)
@@ -126,6 +137,7 @@ def find_groups(part, s, n_present):
                 y1 = s.mass[part.kind[5 * kind + 3]]
                 if y1 == NO_MASS:
                     continue
+                here |= reach_on(y1, y1) << u64(32)
                 y1 = y1 >> (16 - part.kind[5 * kind + 4])
                 y0 = max(0, y1 - 1)
             for x in range(x0, x1 + 1):
@@ -140,8 +152,8 @@ def find_groups(part, s, n_present):
                         n_places = add_span(s.place_span, n_places, first, end)
                         for place in range(first, min(end, first + SOON), TESTS_A_LINE):
                             prefetch_at(part.test, u64(place))
-                        n_words = add_span(
-                            s.word_span, n_words, part.group[g + 5], part.group[g + 11]
+                        n_words = add_words(
+                            part, s, part.group[g + 5], part.group[g + 11], here, n_words
                         )
     return n_places, n_words
 
@@ -151,15 +163,16 @@ def find_rows(part, s, a, first, end, n_words):
     """Add the words of those root rows of axis a, first to end, that the event touches."""
     m = s.mass[a]
     for r in range(4 * first, 4 * end, 4):
-        s.word_span[2 * n_words] = part.root[r]
-        s.word_span[2 * n_words + 1] = part.root[r + 1]
-        n_words += (part.root[r + 2] <= m) & (m <= part.root[r + 3])
+        word, size = part.root[r], part.root[r + 1] - part.root[r]
+        for i in range(size):  # without a branch on what the event touches
+            s.word[n_words + i] = word + i
+        n_words += size * ((part.root[r + 2] <= m) & (m <= part.root[r + 3]))
     return n_words
 
 
 @kernel
 def find_roots(part, s, n_present, n_words):
-    """Add the spans of all root words the event touches; returns how many spans there are."""
+    """Add all root words the event touches; returns how many words there are."""
     for i in range(n_present):
         a = s.present[i]
         n_words = find_rows(part, s, a, part.root_start[a], part.root_start[a + 1], n_words)
@@ -207,28 +220,23 @@ def test_places(part, s, span, n_spans):
 
 
 @kernel
-def aim_words(part, s, span, n_spans):
-    """Ask for the lines of the next words; returns the next span and how many words.
+def aim_words(part, s, first, n_words):
+    """Ask for the lines of the next words, from first on; returns how many.
 
     Writes s.aim, three indices into the lines a word, and s.aimed, the places of their bits 0.
     """
     shift = np.uint32(part.layout[AXIS_BITS])
     mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
-    n = np.int64(0)
-    while span < n_spans and n < CHUNK:
-        word = s.word_span[2 * span]
-        end = min(s.word_span[2 * span + 1], word + CHUNK - n)
-        s.word_span[2 * span] = end
-        span += end == s.word_span[2 * span + 1]
-        for w in range(4 * word, 4 * end, 4):
-            for x in range(3):
-                item = part.word[w + x]
-                at = s.line[item & mask] + (item >> shift)
-                s.aim[4 * n + x] = at
-                prefetch_at(part.lines, u64(at))
-            s.aim[4 * n + 3] = part.word[w + 3]
-            n += 1
-    return span, n
+    n = min(np.int64(CHUNK), n_words - first)
+    for i in range(n):
+        w = 4 * s.word[first + i]
+        for x in range(3):
+            item = part.word[w + x]
+            at = s.line[item & mask] + (item >> shift)
+            s.aim[4 * i + x] = at
+            prefetch_at(part.lines, u64(at))
+        s.aim[4 * i + 3] = part.word[w + 3]
+    return n
 
 
 @kernel
@@ -329,9 +337,9 @@ def check_records(part, constraints, s, event, n, out, n_out):
 
 @kernel
 def take_spans(part, constraints, s, event, n_places, n_words, out, n_out):
-    """Append the slots that match of all spans to out; returns the new length."""
-    n_kept = place_span = np.int64(0)
-    word_span, n_aimed = aim_words(part, s, np.int64(0), n_words)
+    """Append the slots that match of all spans and words to out; returns the new length."""
+    n_kept = place_span = n_taken = np.int64(0)
+    n_aimed = aim_words(part, s, n_taken, n_words)
     while place_span < n_places:
         place_span, n_kept = test_places(part, s, place_span, n_places)
         ask_for_records(part, s, np.int64(0), n_kept)
@@ -340,7 +348,8 @@ def take_spans(part, constraints, s, event, n_places, n_words, out, n_out):
             n_kept = np.int64(0)
     while n_aimed:
         n = take_words(part, s, n_aimed)
-        word_span, n_aimed = aim_words(part, s, word_span, n_words)
+        n_taken += n_aimed
+        n_aimed = aim_words(part, s, n_taken, n_words)
         n_before = n_kept
         n_kept = test_candidates(part, s, n, n_before)
         ask_for_records(part, s, n_before, n_kept)

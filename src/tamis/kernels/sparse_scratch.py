@@ -36,7 +36,7 @@ class Scratch(NamedTuple):
     value: Array  # f8[M], the same
     value_bits: Array  # u8[M], the same
     place_span: Array  # i4[2S], places to scan: first, end
-    word_span: Array  # i4[2S], words to AND: first, end
+    word: Array  # i4[2W + 1], words to AND
     aim: Array  # u4[4 CHUNK], a word: where it is in three lines, the place of its bit 0
     bits: Array  # u8[CHUNK + 1], words with a bit left
     base: Array  # i4[CHUNK + 1], places of their bits 0
@@ -47,7 +47,7 @@ class Scratch(NamedTuple):
 
 def new_scratch(part: SparsePart) -> Scratch:
     """Scratch for one thread."""
-    m, n_spans = len(part.columns), 4 * (len(part.kind) // 5) + len(part.root) // 4 + 2
+    m, n_spans = len(part.columns), 4 * (len(part.kind) // 5) + 2
     least, rough = np.full(m + 2, NOTHING, np.int32), np.zeros(max(m + 2, TABLE), np.uint32)
     rough[:m], least[m:] = NOTHING, 0
     least[m + 1] = -1  # ties with a low of 0
@@ -65,7 +65,7 @@ def new_scratch(part: SparsePart) -> Scratch:
         value,
         value.view(np.uint64),
         np.empty(2 * n_spans, np.int32),
-        np.empty(2 * n_spans, np.int32),
+        np.empty(2 * len(part.reach) + 1, np.int32),
         np.empty(4 * CHUNK, np.uint32),
         np.empty(CHUNK + 1, np.uint64),
         np.empty(CHUNK + 1, np.int32),
@@ -78,7 +78,7 @@ def new_scratch(part: SparsePart) -> Scratch:
 def handle_of(part: SparsePart, constraints: Constraints, scratch: Scratch) -> Array:
     """i8[..]: the number of slots, then the addresses of all arrays, which must outlive it.
 
-    Handing over 43 arrays costs 8 us a call, one handle 0.4; and arrays that are mapped and
+    Handing over 45 arrays costs 8 us a call, one handle 0.4; and arrays that are mapped and
     read-only are of no other type.
     """
     arrays = (*part, *constraints, *scratch)
@@ -93,12 +93,13 @@ def open_handle(h):
         i8_at(h[1]), i4_at(h[2]), i8_at(h[3]), f8_at(h[4]), i4_at(h[5]), f8_at(h[6]),
         i4_at(h[7]), u1_at(h[8]), u1_at(h[9]), u1_at(h[10]), i4_at(h[11]), i4_at(h[12]),
         i4_at(h[13]), u8_at(h[14]), i4_at(h[15]), i4_at(h[16]), i4_at(h[17]), i4_at(h[18]),
-        i8_at(h[19]), i8_at(h[20]), u8_at(h[21]), u4_at(h[22]), u4_at(h[23]), u4_at(h[24]),
+        i8_at(h[19]), i8_at(h[20]), u8_at(h[21]), u4_at(h[22]), u8_at(h[23]), u4_at(h[24]),
+        u4_at(h[25]),
     )  # fmt: skip
-    constraints = Constraints(i8_at(h[25]), i4_at(h[26]), f8_at(h[27]), f8_at(h[28]))
+    constraints = Constraints(i8_at(h[26]), i4_at(h[27]), f8_at(h[28]), f8_at(h[29]))
     scratch = Scratch(
-        i4_at(h[29]), i4_at(h[30]), i4_at(h[31]), i4_at(h[32]), u4_at(h[33]), u4_at(h[34]),
-        i4_at(h[35]), f8_at(h[36]), u8_at(h[37]), i4_at(h[38]), i4_at(h[39]), u4_at(h[40]),
-        u8_at(h[41]), i4_at(h[42]), i4_at(h[43]), u4_at(h[44]), i4_at(h[45]),
+        i4_at(h[30]), i4_at(h[31]), i4_at(h[32]), i4_at(h[33]), u4_at(h[34]), u4_at(h[35]),
+        i4_at(h[36]), f8_at(h[37]), u8_at(h[38]), i4_at(h[39]), i4_at(h[40]), u4_at(h[41]),
+        u8_at(h[42]), i4_at(h[43]), i4_at(h[44]), u4_at(h[45]), i4_at(h[46]),
     )  # fmt: skip
     return part, constraints, scratch

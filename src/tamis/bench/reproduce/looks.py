@@ -79,9 +79,11 @@ def count_sparse(handle: Any, event: Any) -> Any:
     n_looks = np.int64(0)
     for span in range(n_places):
         n_looks += scratch.place_span[2 * span + 1] - scratch.place_span[2 * span]
-    span, n_aimed = aim_words(part, scratch, np.int64(0), n_words)
+    n_taken = np.int64(0)
+    n_aimed = aim_words(part, scratch, n_taken, n_words)
     while n_aimed:
         n_looks += _AXES_A_WORD * n_aimed + take_words(part, scratch, n_aimed)
-        span, n_aimed = aim_words(part, scratch, span, n_words)
+        n_taken += n_aimed
+        n_aimed = aim_words(part, scratch, n_taken, n_words)
     clear_event(part, scratch, n_present)
     return n_looks
