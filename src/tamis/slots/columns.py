@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ NUMBER, TIME, TEXT, BOOLEAN, LON, LAT, PRESENT = range(7)
 PREFIX = 7  # plus the number of letters
 
 _EXACT = 2**53
-_FLOATS = {float}
+_FLOATS, _FLOATS_AND_POINTS = {float}, {float, Point}
 _NAN = float("nan")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -99,6 +99,43 @@ class Encoded:
         return self.hull_high is None and not self.has_points
 
 
+class _Quick(NamedTuple):
+    """The quickest way from events to vectors, where all columns are of numbers, or of a place."""
+
+    n_columns: int
+    can: bool  # whether there is such a way
+    empty: dict[Any, float]  # NaN by attribute, in the order of columns; of a place by its lanes
+    place: str | None  # the attribute of the place
+
+    def vector(self, raw: Mapping[str, Any]) -> Vector | None:
+        """An event with values of type float, and a point as its place; None of any other."""
+        kinds = {*map(type, raw.values())}
+        made: dict[Any, Any] = {**self.empty, **raw}
+        if kinds == _FLOATS_AND_POINTS and self.place is not None:
+            point = made.pop(self.place, None)
+            if type(point) is not Point:
+                return None
+            made[self.place, LON], made[self.place, LAT] = point.lon, point.lat
+        elif kinds != _FLOATS:
+            return None
+        if len(made) != self.n_columns:
+            return None
+        try:
+            return np.fromiter(made.values(), np.float64, self.n_columns)
+        except TypeError:  # another point
+            return None
+
+
+def _quick_of(names: list[tuple[str, int]]) -> _Quick:
+    """The quick way for some columns."""
+    others = [(attribute, lane) for attribute, lane in names if lane != NUMBER]
+    place = others[0][0] if others else None
+    if others and sorted(others) != [(place, LON), (place, LAT)]:
+        return _Quick(len(names), False, {}, None)
+    keys = [attribute if lane == NUMBER else (attribute, lane) for attribute, lane in names]
+    return _Quick(len(names), True, dict.fromkeys(keys, _NAN), place)
+
+
 class Columns:
     """All columns; grows as filters ask for new ones, never shrinks."""
 
@@ -107,7 +144,7 @@ class Columns:
     def __init__(self) -> None:
         self._lanes: dict[str, _Lanes] = {}
         self.names: list[tuple[str, int]] = []
-        self._numbers: dict[str, float] = {}  # NaN for every column of numbers
+        self._quick = _quick_of([])
 
     def __len__(self) -> int:
         return len(self.names)
@@ -144,8 +181,6 @@ class Columns:
         return lanes
 
     def _new(self, attribute: str, lane: int) -> int:
-        if lane == NUMBER:
-            self._numbers = {**self._numbers, attribute: _NAN}  # a reader may have the other
         self.names.append((attribute, lane))
         return len(self.names) - 1
 
@@ -180,7 +215,6 @@ class Columns:
         """Columns as they were, from their names and dictionaries."""
         columns = cls()
         columns.names = names
-        columns._numbers = {attribute: _NAN for attribute, lane in names if lane == NUMBER}
         for column, (attribute, lane) in enumerate(names):
             lanes = columns._lanes.setdefault(attribute, _Lanes())
             if lane >= PREFIX:
@@ -203,11 +237,11 @@ class Columns:
         The quick way for what events mostly are; what it does not know it leaves to ``encode``,
         which checks everything.
         """
-        numbers, n_columns = self._numbers, len(self.names)
-        if len(numbers) == n_columns and {*map(type, raw.values())} == _FLOATS:
-            made = {**numbers, **raw}
-            if len(made) == n_columns:
-                return np.fromiter(made.values(), np.float64, n_columns)
+        quick = self._quick
+        if quick.n_columns != len(self.names):
+            quick = self._quick = _quick_of(self.names.copy())
+        if quick.can and (vector := quick.vector(raw)) is not None:
+            return vector
         try:
             return self._encode_plain(raw)
         except IndexError:  # a column was added meanwhile
