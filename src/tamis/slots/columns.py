@@ -36,6 +36,7 @@ PREFIX = 7  # plus the number of letters
 
 _EXACT = 2**53
 _FLOATS, _FLOATS_AND_POINTS = {float}, {float, Point}
+_LANES = {LON: object(), LAT: object()}  # keys that no attribute has
 _NAN = float("nan")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -105,7 +106,7 @@ class _Quick(NamedTuple):
     n_columns: int
     can: bool  # whether there is such a way
     empty: dict[Any, float]  # NaN by attribute, in the order of columns; of a place by its lanes
-    place: str | None  # the attribute of the place
+    place: str | None = None  # the attribute of the place
 
     def vector(self, raw: Mapping[str, Any]) -> Vector | None:
         """An event with values of type float, and a point as its place; None of any other."""
@@ -115,7 +116,7 @@ class _Quick(NamedTuple):
             point = made.pop(self.place, None)
             if type(point) is not Point:
                 return None
-            made[self.place, LON], made[self.place, LAT] = point.lon, point.lat
+            made[_LANES[LON]], made[_LANES[LAT]] = point.lon, point.lat
         elif kinds != _FLOATS:
             return None
         if len(made) != self.n_columns:
@@ -131,8 +132,8 @@ def _quick_of(names: list[tuple[str, int]]) -> _Quick:
     others = [(attribute, lane) for attribute, lane in names if lane != NUMBER]
     place = others[0][0] if others else None
     if others and sorted(others) != [(place, LON), (place, LAT)]:
-        return _Quick(len(names), False, {}, None)
-    keys = [attribute if lane == NUMBER else (attribute, lane) for attribute, lane in names]
+        return _Quick(len(names), False, {})
+    keys = [attribute if lane == NUMBER else _LANES[lane] for attribute, lane in names]
     return _Quick(len(names), True, dict.fromkeys(keys, _NAN), place)
 
 
