@@ -21,7 +21,7 @@ def _both(test, rough, first, n, axis_bits, bits, second):  # type: ignore[no-un
 
 
 @pytest.mark.parametrize("n_axes", [2, 15, 16, 31, 32, 33, TABLE - 2])
-def which_hold_at_a_time_are_as_one_by_one(n_axes: int) -> None:
+def test_sixteen_at_a_time_hold_as_one_by_one(n_axes: int) -> None:
     random = np.random.default_rng(n_axes)
     axis_bits = int(n_axes + 1).bit_length()
     bits = (16 - axis_bits) // 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import uint64 as u64
 
 from tamis.kernels.compiled import inlined, kernel
 
@@ -19,6 +20,21 @@ def has_bit(words, slot):
     """The bit of a slot, 0 or 1."""
     at = np.uint64(slot)
     return (words[at >> np.uint64(6)] >> (at & np.uint64(63))) & np.uint64(1)
+
+
+@inlined
+def popcount(x):
+    """Bits set in a u8 (LLVM makes it one instruction)."""
+    x = x - ((x >> u64(1)) & u64(0x5555555555555555))
+    x = (x & u64(0x3333333333333333)) + ((x >> u64(2)) & u64(0x3333333333333333))
+    x = (x + (x >> u64(4))) & u64(0x0F0F0F0F0F0F0F0F)
+    return (x * u64(0x0101010101010101)) >> u64(56)
+
+
+@inlined
+def lowest_bit(x):
+    """Number of the lowest bit set in a u8, 64 if none (LLVM makes it one instruction)."""
+    return popcount(~x & (x - u64(1)))
 
 
 @kernel

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64 as u64
 
+from tamis.kernels.bits import popcount
 from tamis.kernels.compiled import Array, kernel
 from tamis.kernels.memory import aligned_zeros
 
@@ -225,15 +226,6 @@ def bucket_of(rank, n_buckets):
 
 
 @kernel
-def popcount(x):
-    """Bits set in a u8 (LLVM makes it one instruction)."""
-    x = x - ((x >> u64(1)) & u64(0x5555555555555555))
-    x = (x & u64(0x3333333333333333)) + ((x >> u64(2)) & u64(0x3333333333333333))
-    x = (x + (x >> u64(4))) & u64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * u64(0x0101010101010101)) >> u64(56))
-
-
-@kernel
 def fill_pool(ranks, order, pool, coarse, counts):
     """Fill the bitmaps, from zeros.
 
@@ -269,12 +261,12 @@ def fill_pool(ranks, order, pool, coarse, counts):
                 any_free |= free[w]
                 on[w] = free[w]
                 pool[a, N_BUCKETS, 8 * line + w] = free[w]
-                counts[a, N_BUCKETS] += popcount(free[w])
+                counts[a, N_BUCKETS] += np.int64(popcount(free[w]))
             for b in range(N_BUCKETS):
                 for w in range(8):
                     on[w] |= starts[b, w]
                     pool[a, b, 8 * line + w] = on[w]
-                    counts[a, b] += popcount(on[w])
+                    counts[a, b] += np.int64(popcount(on[w]))
                     on[w] &= ~ends[b, w]
             depth = 0
             for c in range(N_COARSE + 1):

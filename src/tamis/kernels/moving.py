@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.hint_vectors import HINT
 from tamis.kernels.memory import (
     f4_at,
     f8_at,
@@ -40,7 +41,6 @@ ROW, FIRST, N_OWN, KIND = range(4)
 CARD = 4
 IS_JUDGED, IS_SQUARE, LEVEL_SHIFT = 1, 2, 2
 TERM = 3  # column, low, high
-HINT = 3  # column, low, high as codes: a term, roughly
 KEEN, REST = 1, 2  # how many hints an entry has for a first look, and for a second one
 NO_COLUMN = 65_535  # hints know the columns below it
 NO_VALUE = 65_535  # the code of NaN, above all others

@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.hint_vectors import HINT, hint_holds
 from tamis.kernels.memory import load_acquire, prefetch_at
 from tamis.kernels.moving import (
     BASE,
     BOX,
     CARD,
     FIRST,
-    HINT,
     IS_JUDGED,
     IS_SQUARE,
     KIND,
@@ -37,7 +37,7 @@ from tamis.kernels.moving import (
     reach_at,
 )
 from tamis.kernels.moving_cells import MARGIN
-from tamis.kernels.moving_search import find_candidates, hint_holds
+from tamis.kernels.moving_search import find_candidates
 from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge
 
 AHEAD = 16  # candidates that are asked for before they are looked at
@@ -203,7 +203,7 @@ def match_movers(h, w, vector, version, decides, rows, n_rows):
         return n_rows
     for m in range(min(vector.size, NO_COLUMN)):
         work.rough[m] = code_of(vector[m])
-    n_left = find_candidates(h, lon, lat, version, work)
+    n_left = find_candidates(h, lon, lat, version, vector.size, work)
     place = np.float32(lon), np.float32(lon + 360.0 if lon < 0 else lon - 360.0), np.float32(lat)
     n_left = _place_and_sift(h, _sift(h, n_left, work), version, place, work)
     movers = open_movers(h)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.hint_vectors import HINT
 from tamis.kernels.moving import (
     BOX,
     CARD,
     FENCE,
-    HINT,
     KEEN,
     KIND,
     LEVEL_SHIFT,

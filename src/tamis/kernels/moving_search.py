@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import uint64 as u64
 
+from tamis.kernels.bits import lowest_bit
 from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.hint_vectors import HINT, LANES, TABLE, hint_holds, hints_hold
 from tamis.kernels.memory import load_acquire, prefetch_at
 from tamis.kernels.moving import (
     FENCE,
-    HINT,
     LEVELS,
     LINK,
     N_CELLS,
@@ -61,17 +63,17 @@ def _add_span(h, first_key, last_key, span, n_spans):
     return n_spans
 
 
-@inlined
-def hint_holds(hints, at, rough):
-    """Whether what a hint stands for may hold."""
-    value = rough[hints[at]]
-    return (hints[at + 1] <= value) & (value <= hints[at + 2])
-
-
 @kernel
-def _scan(h, first, last, work, n_found):
+def _scan(h, first, last, work, n_columns, n_found):
     """Add the entries of the base whose keen hint holds to ``work.code``. O(last - first)."""
     keen, rough, code = open_base(h).entries.keen, work.rough, work.code
+    while n_columns <= TABLE and first + LANES <= last:
+        bits = hints_hold(keen, u64(first), rough)
+        while bits:
+            code[n_found] = (first + np.int64(lowest_bit(bits))) << PART_BITS
+            bits &= bits - u64(1)
+            n_found += 1
+        first += LANES
     for i in range(first, last):
         code[n_found] = i << PART_BITS
         n_found += np.int64(hint_holds(keen, i * HINT, rough))
@@ -112,7 +114,7 @@ def _cells_around(lon, spread, n_cells):
 
 
 @kernel
-def _scan_level(h, level, lon, lat, reach, spread, work, n_found):
+def _scan_level(h, level, lon, lat, reach, spread, work, n_columns, n_found):
     """Add the candidates of a level in the base. O(entries of the cells around)."""
     side = FINE * reach_of(level)
     n_spans = np.int64(0)
@@ -124,7 +126,7 @@ def _scan_level(h, level, lon, lat, reach, spread, work, n_found):
             n_spans = _add_span(h, key + again, key + end, work.span, n_spans)
     for i in range(n_spans):
         first, last = np.int64(work.span[2 * i]), np.int64(work.span[2 * i + 1])
-        n_found = _scan(h, first, last, work, n_found)
+        n_found = _scan(h, first, last, work, n_columns, n_found)
     return n_found
 
 
@@ -143,10 +145,11 @@ def _follow_level(h, part, level, lon, lat, reach, spread, version, work, n_foun
 
 
 @kernel
-def find_candidates(h, lon, lat, version, work):
+def find_candidates(h, lon, lat, version, n_columns, work):
     """Write the entries around a place whose keen hint holds to ``work.code``; return how many.
 
-    Entries of a delta are there at the version. O(entries of the cells around).
+    Entries of a delta are there at the version. ``n_columns``: of which ``work.rough`` has the
+    values. O(entries of the cells around).
     """
     n_found = np.int64(0)
     for level in range(N_LEVELS):
@@ -156,7 +159,7 @@ def find_candidates(h, lon, lat, version, work):
         reach += reach * MARGIN + MARGIN
         # The area of somebody nearer to a pole is wider in longitude than the event's own.
         spread = spread_of(min(abs(lat) + reach, 90.0), reach)
-        n_found = _scan_level(h, level, lon, lat, reach, spread, work, n_found)
+        n_found = _scan_level(h, level, lon, lat, reach, spread, work, n_columns, n_found)
         for part in range(1, 3):
             if h[N_CELLS + part] >= 0:
                 n_found = _follow_level(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64 as u64
 
+from tamis.kernels.bits import lowest_bit, popcount
 from tamis.kernels.compiled import inlined, kernel
 from tamis.kernels.memory import prefetch_at
 from tamis.kernels.sparse_axes import jump_cell, locate
@@ -41,21 +42,6 @@ from tamis.kernels.sparse_words import BUCKET_SHIFT
 
 TESTS_A_LINE = 16  # of the cache
 SOON = 8 * TESTS_A_LINE  # places of a span whose tests are asked for at once
-
-
-@inlined
-def popcount(x):
-    """Bits set in a u8 (LLVM makes it one instruction)."""
-    x = x - ((x >> u64(1)) & u64(0x5555555555555555))
-    x = (x & u64(0x3333333333333333)) + ((x >> u64(2)) & u64(0x3333333333333333))
-    x = (x + (x >> u64(4))) & u64(0x0F0F0F0F0F0F0F0F)
-    return (x * u64(0x0101010101010101)) >> u64(56)
-
-
-@inlined
-def lowest_bit(x):
-    """Number of the lowest bit set in a u8, 64 if none (LLVM makes it one instruction)."""
-    return popcount(~x & (x - u64(1)))
 
 
 @kernel

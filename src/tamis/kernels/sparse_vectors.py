@@ -7,13 +7,13 @@ with more axes, the same is done one by one.
 
 from __future__ import annotations
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 from numba import uint64 as u64
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tamis.kernels.compiled import IS_COMPILED, config, inlined
+from tamis.kernels.compiled import inlined
+from tamis.kernels.vectors import declare, has_instructions
 
 LANES = 16
 TABLE = 64  # numbers that can be looked up; scratch has room for so many
@@ -21,13 +21,6 @@ TABLE = 64  # numbers that can be looked up; scratch has room for so many
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _VECTOR = ir.VectorType(_I32, LANES)
 _BITS = ir.VectorType(ir.IntType(1), LANES)
-
-
-def _has_vectors() -> bool:
-    """Whether kernels are compiled for a processor with AVX-512."""
-    is_of_host = config.CPU_NAME is None and config.CPU_FEATURES is None
-    is_wanted = IS_COMPILED and is_of_host and bool(config.ENABLE_AVX)
-    return is_wanted and bool(binding.get_host_cpu_features().get("avx512f", False))
 
 
 @inlined
@@ -56,14 +49,9 @@ def _all(builder, number):
     return builder.shuffle_vector(one, one, ir.Constant(_VECTOR, [0] * LANES))
 
 
-def _declare(builder, name, result, arguments):
-    kind = ir.FunctionType(result, arguments)
-    return cgutils.get_or_insert_function(builder.module, kind, name)
-
-
 def _look_up(builder, table, at):
     """table[at] of every lane."""
-    pick = _declare(builder, "llvm.x86.avx512.vpermi2var.d.512", _VECTOR, [_VECTOR] * 3)
+    pick = declare(builder, "llvm.x86.avx512.vpermi2var.d.512", _VECTOR, [_VECTOR] * 3)
     low, high = (builder.call(pick, [table[i], at, table[i + 1]]) for i in (0, 2))
     half = ir.Constant(_VECTOR, [TABLE // 2] * LANES)
     is_high = builder.icmp_unsigned("!=", builder.and_(at, half), _VECTOR(None))
@@ -74,7 +62,7 @@ def _look_up(builder, table, at):
 def _test_vector(typingctx, test, first, n, rough, low_at, width_at, axis_mask, mask, second):
     def codegen(context, builder, signature, args):
         pointer = _VECTOR.as_pointer()
-        load = _declare(
+        load = declare(
             builder, "llvm.masked.load.v16i32.p0", _VECTOR, [pointer, _I32, _BITS, _VECTOR]
         )
         lane = ir.Constant(_VECTOR, list(range(LANES)))
@@ -104,4 +92,4 @@ def _test_vector(typingctx, test, first, n, rough, low_at, width_at, axis_mask, 
 
 # Which of test[first : first + n], n <= 16, hold: a bit each. ``rough``: u4[TABLE], of which the
 # axes in use count; where the constraints of a test are is told by ``test_masks``.
-which_hold = _test_vector if _has_vectors() else which_hold_plainly
+which_hold = _test_vector if has_instructions("avx512f") else which_hold_plainly

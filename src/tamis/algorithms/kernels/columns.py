@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.bits import has_bit, set_bit
+from tamis.kernels.bits import has_bit, popcount, set_bit
 from tamis.kernels.cells import cell_of
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.constraints import accepts
-from tamis.kernels.dense_build import popcount
 
 N_CODES = 253
 NO_LOW, NO_HIGH = 0, N_CODES + 1
