@@ -39,6 +39,13 @@ def test_java_options_of_the_caller_come_last() -> None:
     assert options["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
 
 
+def test_the_past_is_kept_for_those_who_look() -> None:
+    name = "spark.sql.ui.retainedExecutions"
+    assert _own_settings({}, NO_JAVA)[name] == "50"
+    assert _own_settings({name: "7"}, NO_JAVA)[name] == "7"
+    assert name not in _own_settings({"spark.ui.enabled": "true"}, NO_JAVA)
+
+
 def test_a_heap_nobody_asked_for_stays_small() -> None:
     def collector(**conf: str) -> bool:
         settings = _own_settings({f"spark.driver.{key}": conf[key] for key in conf}, NO_JAVA)

@@ -20,6 +20,13 @@ __all__ = ["session"]
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 # Workers are forked from a process that has what they need: see tamis.spark.daemon.
 _DAEMON = {"spark.python.daemon.module": "tamis.spark.daemon"}
+# What Spark remembers of the past, a thousand jobs and more, although nobody can look at it.
+_NO_PAST = {
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "50",
+}
 # For the heap of a gigabyte that Spark takes unless it is told otherwise: Java's usual collector
 # fills all of it before it cleans up, this one keeps it near what is in use.
 _SMALL_HEAP = ("-XX:+UseSerialGC", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40")
@@ -103,6 +110,8 @@ def _own_settings(conf: dict[str, str], home: Path) -> dict[str, str]:
         # Also lets Spark start on a machine whose own name does not resolve.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings["spark.sql.shuffle.partitions"] = str(cores)
+    if conf.get("spark.ui.enabled", "false") == "false":
+        settings |= _NO_PAST
     java_options += [given] if given else []
     return {**settings, **conf, "spark.driver.extraJavaOptions": " ".join(java_options)}
 
