@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,6 +21,7 @@ EXTRAS = "spark,service,bench,kafka,dev"
 # Built without isolation, so that the build tools are pinned like everything else.
 BUILD_TOOLS = ["hatchling", "editables", "setuptools", "wheel"]
 OLDEST_PYTHON = (3, 11)
+_COMPILE = "from tamis.index.first_use import use_kernels; [*use_kernels()]"
 
 
 class SetUpError(Exception):
@@ -59,12 +62,42 @@ def make_venv(venv: Path) -> list[str]:
     )
 
 
+def install_some(pip: list[str]) -> None:
+    """Install what Tamis depends on without its extras, and what it is built with."""
+    import tomllib  # not there in the Pythons that check_python refuses
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    _run_pip([*_install(pip), *BUILD_TOOLS, *project["dependencies"]])
+
+
 def install(pip: list[str]) -> None:
     """Install Tamis (editable) with the extras that `make demo` and `make test` need."""
-    command = [*pip, "install", "--disable-pip-version-check", "-c", str(ROOT / "constraints.txt")]
-    _run_pip([*command, *BUILD_TOOLS])
     editable = ["--no-build-isolation", "--use-pep517", "-e", f"{ROOT}[{EXTRAS}]"]
-    _run_pip([*command, *editable])
+    _run_pip([*_install(pip), *editable])
+
+
+def _install(pip: list[str]) -> list[str]:
+    constraints = str(ROOT / "constraints.txt")
+    return [*pip, "install", "--disable-pip-version-check", "-c", constraints]
+
+
+@contextmanager
+def compiling(venv: Path) -> Iterator[None]:
+    """Have the kernels of the index compiled meanwhile, which takes a minute of one core.
+
+    What fails here is tried again by whoever needs it, and told then.
+    """
+    command = [str(venv / "bin" / "python"), "-c", _COMPILE]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet) as process:
+        try:
+            yield
+            if process.poll() is None:
+                print("  compiling the kernels of the index", flush=True)
+        except BaseException:
+            process.kill()
+            raise
 
 
 def prepare_java(venv: Path) -> None:
@@ -125,8 +158,10 @@ def main() -> int:
         check_python()
         print(f"Setting up {venv.name} (first time: a few minutes, mostly downloads)", flush=True)
         pip = make_venv(venv)
-        install(pip)
-        prepare_java(venv)
+        install_some(pip)
+        with compiling(venv):
+            install(pip)
+            prepare_java(venv)
     except SetUpError as error:
         print(f"\nset-up stopped: {error}", file=sys.stderr)
         return 1

@@ -17,7 +17,7 @@ from typing import Any
 
 from tamis.errors import PipelineError
 
-__all__ = ["PassedFiles"]
+__all__ = ["PassedFiles", "newest_compact", "offsets_before"]
 
 
 class PassedFiles:
@@ -36,18 +36,28 @@ class PassedFiles:
 
         Their names as in a URL, and when they were written, in milliseconds since 1970.
         """
-        done = max(_numbers(self._checkpoint / "commits"), default=-1) - self._n_left
-        file = self._checkpoint / "offsets" / str(done)
-        if done < 0 or not file.exists():
-            return {}
         found: dict[str, int] = {}
-        for source, offset in _offsets(file):
+        for source, offset in offsets_before(self._checkpoint, self._n_left):
             entries = _entries(
                 self._checkpoint / "sources" / str(source), self._seen.get(source, -1), offset
             )
             found.update((path.rpartition("/")[2], written) for path, written in entries)
             self._seen[source] = offset
         return found
+
+
+def offsets_before(checkpoint: Path, n_left: int) -> Iterator[tuple[int, int]]:
+    """The sources of files of a query, and how far it has read each, but for its last batches."""
+    done = max(_numbers(checkpoint / "commits"), default=-1) - n_left
+    file = checkpoint / "offsets" / str(done)
+    if done >= 0 and file.exists():
+        yield from _offsets(file)
+
+
+def newest_compact(folder: Path) -> Path | None:
+    """The newest log of a source that repeats those before."""
+    newest = max(_numbers(folder, ".compact"), default=None)
+    return None if newest is None else folder / f"{newest}.compact"
 
 
 def _offsets(file: Path) -> Iterator[tuple[int, int]]:

@@ -19,6 +19,7 @@ from tamis.errors import PipelineError
 from tamis.spark.event_files import EventFiles
 from tamis.spark.runtime import is_submitted, session
 from tamis.spark.settings import PipelineSettings
+from tamis.spark.source_logs import SourceLogs
 from tamis.spark.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Pipeline:
         self.settings = settings
         self._state = StateFolder(settings.state)
         self._files = _event_files(settings)
+        self._logs = SourceLogs([settings.state / "matcher" / "spark", *self._readers()])
         self._spark: SparkSession | None = None
         self._matching: MatchStream | None = None
         self._notifying: NotifyStream | None = None
@@ -308,6 +310,7 @@ class Pipeline:
         """Remove old files of events that were read, and write the status down: now and then."""
         if self._files is not None:
             self._files.tidy()
+        self._logs.tidy()
         try:
             self._state.write_status(self.status().to_json())
         except OSError as error:
