@@ -123,6 +123,6 @@ receivers know it by its id. A match must never be in two notifications.
 _GROWTH = """\
 Medians of the first and of the last third of the calm half. Memory is proportional (PSS), so that
 what processes share is counted once; a Python process of Spark counts as a worker. Java's heap
-stays near what is in use (`spark.driver.memory` not given); beside it there are the classes of Spark and what
-Java compiles of them, which is more for half an hour.
+stays near what is in use (`spark.driver.memory` not given); beside it there are the classes of
+Spark and what Java compiles of them, which is more for half an hour.
 """
