@@ -209,7 +209,7 @@ def test_places(part, s, span, n_spans):
 def aim_words(part, s, first, n_words):
     """Ask for the lines of the next words, from first on; returns how many.
 
-    Writes s.aim, three indices into the lines a word, and s.aimed, the places of their bits 0.
+    Writes s.aim: of every word three indices into the lines, and the place of its bit 0.
     """
     shift = np.uint32(part.layout[AXIS_BITS])
     mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
