@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis.slots.columns import LAT, LON, NUMBER, PRESENT, TEXT, Columns
+from tamis.slots.columns import Columns
+from tamis.slots.lanes import LAT, LON, NUMBER, PRESENT, TEXT
 from tamis.values import Point, attributes_of
 
 PLACE = Point(121.5, -31.25)

@@ -33,7 +33,7 @@ from tamis.kernels.event_scan import GROUP, LEAF, Moment
 from tamis.language import parse_filter
 from tamis.language.tree import InRange, all_of
 from tamis.model import events_from_arrow, events_to_arrow
-from tamis.slots.columns import LAT, LON, NUMBER, TEXT
+from tamis.slots.lanes import LAT, LON, NUMBER, TEXT
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -22,7 +22,7 @@ from tamis.events.table import (
 )
 from tamis.kernels.event_scan import LEAF, Cells, Moment
 from tamis.model import Event
-from tamis.slots.columns import TEXT
+from tamis.slots.lanes import TEXT
 from tamis.values import Attributes
 
 _COLUMNS = 32

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tamis.events.lanes import Name
 from tamis.kernels.event_scan import LEAF
-from tamis.slots.columns import LAT, LON, NUMBER, TIME
+from tamis.slots.lanes import LAT, LON, NUMBER, TIME
 
 Floats = npt.NDArray[np.float64]
 Intervals = dict[Name, tuple[float, float]]  # what one question asks

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tamis.events.layout import Intervals, order_of
 from tamis.events.table import ALL_WHOLE, NONE_WHOLE, EventTable, Floats, numbered
-from tamis.slots.columns import TEXT
+from tamis.slots.lanes import TEXT
 
 Kept = npt.NDArray[np.intp] | None  # the rows of a table that stay, None for all
 

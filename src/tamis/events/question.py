@@ -17,7 +17,8 @@ from tamis.kernels.event_scan import Wanted
 from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
 from tamis.language import Conjunction, Filter, normal_form
 from tamis.language.tree import Not, Predicate
-from tamis.slots.columns import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME, Columns
+from tamis.slots.columns import Columns
+from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME
 from tamis.slots.slots import ANY, Slot, slots_of
 
 _FIRST_PREFIX = 2**24  # the number of a column that stands for a prefix

@@ -17,7 +17,7 @@ from tamis.events.table import HAS_PLACE, HAS_TIME, ROUGH, VALUE_LANES, EventTab
 from tamis.kernels.event_scan import GROUP, LEAF, Cells, fill_codes, fill_zones
 from tamis.model import Event
 from tamis.model.event import LOCATION
-from tamis.slots.columns import LAT, LON
+from tamis.slots.lanes import LAT, LON
 from tamis.slots.texts import Stored
 from tamis.values import Attributes, Point, Value
 

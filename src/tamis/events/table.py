@@ -14,7 +14,7 @@ import pyarrow as pa
 from tamis.events.lanes import Name, encode_many
 from tamis.events.moments import NEVER, datetime_of, micros_or
 from tamis.model import Event
-from tamis.slots.columns import BOOLEAN, LON, NUMBER, TEXT, TIME
+from tamis.slots.lanes import BOOLEAN, LON, NUMBER, TEXT, TIME
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -16,7 +16,8 @@ from tamis.index.rows import Rows
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.sharing import RawBoxes, lead_boxes
 from tamis.model.subscription import DEFAULT_PRIORITY, LOWEST_PRIORITY
-from tamis.slots.columns import NUMBER, Columns
+from tamis.slots.columns import Columns
+from tamis.slots.lanes import NUMBER
 from tamis.slots.texts import Counted, Stored, Texts
 
 _EXACT = 2**53

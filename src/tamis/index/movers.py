@@ -27,7 +27,8 @@ from tamis.language import Conjunction
 from tamis.model import Subscription
 from tamis.model.event import LOCATION
 from tamis.model.subscription import SQUARE
-from tamis.slots.columns import LAT, LON, Columns
+from tamis.slots.columns import Columns
+from tamis.slots.lanes import LAT, LON
 from tamis.slots.slots import Slot, Test, slot_of
 
 Array = npt.NDArray[Any]

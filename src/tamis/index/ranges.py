@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from tamis.language import Filter
 from tamis.language.tree import And, InRange
-from tamis.slots.columns import NUMBER, Columns
+from tamis.slots.columns import Columns
+from tamis.slots.lanes import NUMBER
 
 MAX_LAYOUTS = 4096  # combinations of attributes whose columns are remembered
 

@@ -9,7 +9,8 @@ from tamis.index.revision import Place
 from tamis.language import Filter
 from tamis.model import Subscription
 from tamis.model.subscription import CIRCLE, SQUARE, area_around
-from tamis.slots.columns import NUMBER, Columns
+from tamis.slots.columns import Columns
+from tamis.slots.lanes import NUMBER
 from tamis.slots.texts import Texts
 from tamis.values import Point
 

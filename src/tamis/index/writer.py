@@ -17,7 +17,8 @@ from tamis.index.sharing import sharing_key
 from tamis.language import Conjunction, normal_form
 from tamis.model import Schema, Subscription
 from tamis.model.event import LOCATION
-from tamis.slots.columns import LAT, LON, Columns
+from tamis.slots.columns import Columns
+from tamis.slots.lanes import LAT, LON
 from tamis.slots.slots import Slot, slots_of
 
 Prepared = tuple[Conjunction, ...] | Ranges  # a filter on its way to slots

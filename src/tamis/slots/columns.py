@@ -1,18 +1,4 @@
-"""Columns: an event as numbers, one column for each attribute and lane of test.
-
-A *lane* is a kind of test that values can be put to: ``price < 3300`` reads the number lane
-of ``price``, ``brand = 'x'`` the text lane of ``brand``. In every lane a constraint is an
-interval of float64 and a value is a float64, so that one engine serves all kinds:
-
-    lane        a value in it                             NaN when
-    number      the number (also one spelled by a text)   there is none
-    time        microseconds since 1970                   there is none
-    text        the text's code, -1 if nobody asks for it there is no text
-    boolean     0 or 1                                    there is none
-    lon, lat    the coordinates of a point                there is none
-    present     0                                         the attribute is missing
-    prefix n    the code of the text's first n letters    no text is that long
-"""
+"""Columns: an event as numbers, one column for each attribute and lane of test (``lanes``)."""
 
 from __future__ import annotations
 
@@ -20,23 +6,20 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PREFIX, PRESENT, TEXT, TIME
+from tamis.slots.quick import quick_of
 from tamis.slots.spelling import micros_spelt, number_spelt
 from tamis.slots.texts import Texts
 from tamis.values import Attributes, Point, Range, Value
 
 Vector = npt.NDArray[np.float64]
 
-NUMBER, TIME, TEXT, BOOLEAN, LON, LAT, PRESENT = range(7)
-PREFIX = 7  # plus the number of letters
-
 _EXACT = 2**53
-_FLOATS, _FLOATS_AND_POINTS = {float}, {float, Point}
-_LANES = {LON: object(), LAT: object()}  # keys that no attribute has
 _NAN = float("nan")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -100,43 +83,6 @@ class Encoded:
         return self.hull_high is None and not self.has_points
 
 
-class _Quick(NamedTuple):
-    """The quickest way from events to vectors, where all columns are of numbers, or of a place."""
-
-    n_columns: int
-    can: bool  # whether there is such a way
-    empty: dict[Any, float]  # NaN by attribute, in the order of columns; of a place by its lanes
-    place: str | None = None  # the attribute of the place
-
-    def vector(self, raw: Mapping[str, Any]) -> Vector | None:
-        """An event with values of type float, and a point as its place; None of any other."""
-        kinds = {*map(type, raw.values())}
-        made: dict[Any, Any] = {**self.empty, **raw}
-        if kinds == _FLOATS_AND_POINTS and self.place is not None:
-            point = made.pop(self.place, None)
-            if type(point) is not Point:
-                return None
-            made[_LANES[LON]], made[_LANES[LAT]] = point.lon, point.lat
-        elif kinds != _FLOATS:
-            return None
-        if len(made) != self.n_columns:
-            return None
-        try:
-            return np.fromiter(made.values(), np.float64, self.n_columns)
-        except TypeError:  # another point
-            return None
-
-
-def _quick_of(names: list[tuple[str, int]]) -> _Quick:
-    """The quick way for some columns."""
-    others = [(attribute, lane) for attribute, lane in names if lane != NUMBER]
-    place = others[0][0] if others else None
-    if others and sorted(others) != [(place, LON), (place, LAT)]:
-        return _Quick(len(names), False, {})
-    keys = [attribute if lane == NUMBER else _LANES[lane] for attribute, lane in names]
-    return _Quick(len(names), True, dict.fromkeys(keys, _NAN), place)
-
-
 class Columns:
     """All columns; grows as filters ask for new ones, never shrinks."""
 
@@ -145,7 +91,7 @@ class Columns:
     def __init__(self) -> None:
         self._lanes: dict[str, _Lanes] = {}
         self.names: list[tuple[str, int]] = []
-        self._quick = _quick_of([])
+        self._quick = quick_of([])
 
     def __len__(self) -> int:
         return len(self.names)
@@ -240,7 +186,7 @@ class Columns:
         """
         quick = self._quick
         if quick.n_columns != len(self.names):
-            quick = self._quick = _quick_of(self.names.copy())
+            quick = self._quick = quick_of(self.names.copy())
         if quick.can and (vector := quick.vector(raw)) is not None:
             return vector
         try:

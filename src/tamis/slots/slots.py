@@ -44,18 +44,8 @@ from tamis.language.tree import (
     Present,
     Within,
 )
-from tamis.slots.columns import (
-    BOOLEAN,
-    LAT,
-    LON,
-    NUMBER,
-    PRESENT,
-    TEXT,
-    TIME,
-    Columns,
-    is_exact,
-    micros_of,
-)
+from tamis.slots.columns import Columns, is_exact, micros_of
+from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME
 from tamis.slots.polygons import chains_of
 from tamis.values import Kind, Point, Range, Value
 from tamis.values.shapes import EARTH_RADIUS_M
