@@ -18,31 +18,32 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.delivery import due_times
+from tamis.kernels.emit import N_PRIORITIES
+from tamis.spark.coded_parquet import CodedWriter, Column
 from tamis.spark.events import TIMESTAMP, Events
 from tamis.spark.kept_events import write_kept
 from tamis.spark.tasks import Matcher, Plan, dead_letter_batch
 from tamis.spark.versions import Found, OpenVersion
 
-_TEXT = pa.dictionary(pa.int32(), pa.string())
-_BYTES = pa.dictionary(pa.int32(), pa.binary())
 _KEY = [
-    pa.field("event_id", _TEXT, nullable=False),
-    pa.field("subscription_id", _TEXT, nullable=False),
+    pa.field("event_id", pa.string(), nullable=False),
+    pa.field("subscription_id", pa.string(), nullable=False),
     pa.field("priority", pa.int8(), nullable=False),
     pa.field("index_version", pa.int64(), nullable=False),
 ]
 _DELIVERY = [
-    pa.field("owner", _TEXT, nullable=False),
+    pa.field("owner", pa.string(), nullable=False),
     pa.field("event_time", TIMESTAMP, nullable=False),
     pa.field("matched_at", TIMESTAMP, nullable=False),
     pa.field("due", TIMESTAMP, nullable=False),
-    pa.field("schedule", _TEXT, nullable=False),
-    pa.field("payload", _BYTES),
+    pa.field("schedule", pa.string(), nullable=False),
+    pa.field("payload", pa.binary()),
 ]
+# The numbers of subscriptions, packed, do not get smaller, and take time.
+_UNCOMPRESSED = frozenset(["subscription_id"])
 
 # A row group pays for its dictionaries once, so it should be large; a match in it takes eight
 # bytes of memory until it is written, or 32 with the columns for delivery.
-_CONSTANT = 1 << 16
 _GROUP_MATCHES = 32_000_000
 _GROUP_DELIVERIES = 2_000_000
 _GROUP_EVENTS = 1_000_000
@@ -66,18 +67,8 @@ class MatchFile:
         self.n_matches = 0
         self._opened, self._version, self._matched_at = opened, version, matched_at
         self._most = _GROUP_MATCHES if matched_at is None else _GROUP_DELIVERIES
-        self.schema = pa.schema(_KEY if matched_at is None else _KEY + _DELIVERY)
-        texts = [field.name for field in self.schema if pa.types.is_dictionary(field.type)]
-        self._file = pq.ParquetWriter(
-            path,
-            self.schema,
-            use_dictionary=texts,
-            compression={field.name: _compression(field.name) for field in self.schema},
-            dictionary_pagesize_limit=1 << 30,
-            write_batch_size=1 << 18,  # of Arrow's own 1,024 each costs some calls
-            write_statistics=False,  # of a dictionary they cost more than the column itself
-            store_schema=False,
-        )
+        schema = pa.schema(_KEY if matched_at is None else _KEY + _DELIVERY)
+        self._file = CodedWriter(path, schema, _UNCOMPRESSED)
         # Memory that is used again: to get new memory from the system costs as much as writing.
         self._codes, self._rows = (np.empty(self._most, np.int32) for _ in range(2))
         self._clear()
@@ -117,57 +108,51 @@ class MatchFile:
             columns = self._key()
             if self._matched_at is not None:
                 columns += self._delivery(self._matched_at)
-            table = pa.table(columns, schema=self.schema)
-            self._file.write_table(table, row_group_size=len(table))
-            self.n_matches += len(table)
+            self._file.write(columns, self._n_rows)
+            self.n_matches += self._n_rows
         self._clear()
 
-    def _key(self) -> list[pa.Array | pa.ChunkedArray]:
-        version = pa.array(np.full(_CONSTANT, self._version, np.int64))
+    def _key(self) -> list[Column]:
         return [
             self._of_events([events.ids for events in self._events]),
             self._subscription_ids(),
             self._priorities(),
-            _constant(version, self._n_rows),
+            Column(pa.array([self._version], pa.int64()), 0),
         ]
 
-    def _priorities(self) -> pa.Array | pa.ChunkedArray:
+    def _priorities(self) -> Column:
         of_row = self._opened.priorities
+        levels = pa.array(np.arange(N_PRIORITIES, dtype=np.int8))
         if of_row.min() == of_row.max():
-            return _constant(pa.array(np.full(_CONSTANT, of_row[0])), self._n_rows)
-        return pa.array(of_row[self._rows[: self._n_rows]])
+            return Column(levels, int(of_row[0]))
+        return Column(levels, of_row[self._rows[: self._n_rows]].astype(np.int32))
 
-    def _subscription_ids(self) -> pa.Array:
+    def _subscription_ids(self) -> Column:
         """Their dictionary has every id if most will occur; the search for them costs too."""
         ids, rows = self._opened.ids, self._rows[: self._n_rows]
         if self._n_rows < 2 * len(ids) or self._opened.has_removed:
             rows, used = _renumbered(rows, len(ids))
             ids = ids.take(pa.array(used))
-        return _coded(rows, ids)
+        return Column(ids, rows)
 
-    def _of_events(self, arrays: list[pa.Array]) -> pa.Array:
-        """What events hold, for each of their matches; Parquet wants no text twice."""
-        held = pa.concat_arrays(arrays).dictionary_encode()
-        codes = pa.array(self._codes[: self._n_rows])
-        if len(held.dictionary) < len(held):
-            codes = held.indices.take(codes)
-        return _coded(codes, held.dictionary)
+    def _of_events(self, arrays: list[pa.Array]) -> Column:
+        """What events hold, for each of their matches."""
+        return _coded(pa.concat_arrays(arrays), self._codes[: self._n_rows])
 
-    def _delivery(self, matched_at: np.datetime64) -> list[pa.Array | pa.ChunkedArray]:
+    def _delivery(self, matched_at: np.datetime64) -> list[Column]:
         opened, rows = self._opened, self._rows[: self._n_rows]
-        now = pa.scalar(int(matched_at.astype(np.int64)), pa.int64()).cast(TIMESTAMP)
-        times = pa.concat_arrays([events.times for events in self._events]).fill_null(now)
+        moment = pa.array(np.array([matched_at]), TIMESTAMP)
+        times = [events.times.fill_null(moment[0]) for events in self._events]
         owner_of_row = opened.owners.indices.to_numpy()
         schedule_of_row = opened.schedules.indices.to_numpy()
         schedules = schedule_of_row[rows]
         due = due_times(opened.schedules.dictionary, matched_at)
-        moment = pa.array(np.full(_CONSTANT, matched_at), TIMESTAMP)
         return [
-            _coded(owner_of_row[rows], opened.owners.dictionary),
-            times.take(pa.array(self._codes[: self._n_rows])),
-            _constant(moment, self._n_rows),
-            pa.array(due[schedules], TIMESTAMP),
-            _coded(schedules, opened.schedules.dictionary),
+            Column(opened.owners.dictionary, owner_of_row[rows]),
+            self._of_events(times),
+            Column(moment, 0),
+            _coded(pa.array(due, TIMESTAMP), schedules),
+            Column(opened.schedules.dictionary, schedules),
             self._of_events([events.payloads for events in self._events]),
         ]
 
@@ -210,11 +195,6 @@ def write_matches(
     yield pa.RecordBatch.from_arrays(report, [part.split()[0] for part in REPORT.split(", ")])
 
 
-def _compression(column: str) -> str:
-    """Numbers of subscriptions, packed by Parquet, do not get smaller, and take time."""
-    return "none" if column == "subscription_id" else "lz4"
-
-
 def _give_back() -> None:
     """Let the system have what is free: the worker lives on, and its next batch may be small."""
     pa.default_memory_pool().release_unused()
@@ -222,15 +202,12 @@ def _give_back() -> None:
         _trim(0)
 
 
-def _coded(codes: pa.Array | Numbers, texts: pa.Array) -> pa.Array:
-    """Texts by their positions."""
-    return pa.DictionaryArray.from_arrays(pa.array(codes), texts, safe=False)
-
-
-def _constant(chunk: pa.Array, n: int) -> pa.ChunkedArray:
-    """N times the same, over the memory of one chunk."""
-    whole, rest = divmod(n, len(chunk))
-    return pa.chunked_array([*[chunk] * whole, chunk.slice(0, rest)])
+def _coded(values: pa.Array, codes: Numbers) -> Column:
+    """Values by their positions, each different one once."""
+    held = values.dictionary_encode()
+    if len(held.dictionary) == len(held):
+        return Column(held.dictionary, codes)
+    return Column(held.dictionary, held.indices.fill_null(-1).to_numpy()[codes])
 
 
 def _renumbered(rows: Numbers, n_rows: int) -> tuple[Numbers, Numbers]:
