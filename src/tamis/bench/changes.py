@@ -20,6 +20,7 @@ SECONDS = 3.0
 READER_BATCH = 1000
 _TICK_SECONDS = 0.001
 _SUPPLY = 4 * N_CHANGES
+_WARM_UP_S = 0.5
 
 
 def measure_changes(case: Case) -> dict[str, Any]:
@@ -80,6 +81,7 @@ def measure_readers(case: Case) -> dict[str, Any]:
         "reader_batch": READER_BATCH,
     }
     a_little_more = round(1.01 * TARGET_PER_SECOND)  # a pace is never quite kept
+    _warm_up(case, index)
     for name, per_second in (("paced", a_little_more), ("flat_out", 0)):
         changer = Changer(case, index, name)
         with no_gc(), Reader(case, index) as reader:
@@ -100,6 +102,15 @@ def measure_readers(case: Case) -> dict[str, Any]:
         changer.clear()
     case.check(index)
     return found
+
+
+def _warm_up(case: Case, index: Index) -> None:
+    """Run all that is compiled: matching beside a head, beside a sealed one and after a merge."""
+    changer = Changer(case, index, "warm-up")
+    with Reader(case, index):
+        changer.run(0, _WARM_UP_S)
+    changer.clear()
+    index._engine.wait_for_merging()
 
 
 class Rate(NamedTuple):
@@ -162,10 +173,10 @@ class Changer:
         self.n_changes = 0
         self.seconds = 0.0
 
-    def run(self, per_second: int) -> None:
-        """Change for SECONDS, at that rate or, if it is 0, as fast as possible."""
+    def run(self, per_second: int, seconds: float = SECONDS) -> None:
+        """Change for some time, at that rate or, if it is 0, as fast as possible."""
         start = perf_counter()
-        while (passed := perf_counter() - start) < SECONDS:
+        while (passed := perf_counter() - start) < seconds:
             if per_second and self.n_changes >= passed * per_second:
                 sleep(_TICK_SECONDS)
                 continue
