@@ -29,7 +29,8 @@ from tamis.events.lanes import encode, encode_many
 from tamis.events.layout import order_of
 from tamis.events.question import Question
 from tamis.events.table import table_of_events
-from tamis.kernels.event_scan import GROUP, LEAF, Moment
+from tamis.kernels.event_cells import GROUP, LEAF
+from tamis.kernels.event_scan import Moment
 from tamis.language import parse_filter
 from tamis.language.tree import InRange, all_of
 from tamis.model import events_from_arrow, events_to_arrow

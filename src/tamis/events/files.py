@@ -19,7 +19,7 @@ import pyarrow as pa
 from tamis.errors import SnapshotError
 from tamis.events.segment import Segment
 from tamis.events.table import EventTable
-from tamis.kernels.event_scan import Cells
+from tamis.kernels.event_cells import Cells
 from tamis.slots.texts import Stored
 
 FORMAT = 1

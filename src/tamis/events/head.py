@@ -20,7 +20,8 @@ from tamis.events.table import (
     table_of_events,
     texts_in_order,
 )
-from tamis.kernels.event_scan import LEAF, Cells, Moment
+from tamis.kernels.event_cells import LEAF, Cells, handle_of
+from tamis.kernels.event_scan import Moment
 from tamis.model import Event
 from tamis.slots.lanes import TEXT
 from tamis.values import Attributes
@@ -62,6 +63,7 @@ class Head:
             np.zeros((0, 0, LEAF), np.uint8),
             *_unbounded(_COLUMNS, 1), *_unbounded(_COLUMNS),
         )  # fmt: skip
+        self.handle = handle_of(self.cells)
 
     def __len__(self) -> int:
         return len(self.events)
@@ -170,6 +172,7 @@ class Head:
             zone_low=zone_low, zone_high=zone_high,
             group_low=group_low, group_high=group_high, least=least, most=most,
         )  # fmt: skip
+        self.handle = handle_of(self.cells)
 
 
 def _unbounded(*shape: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -181,7 +184,8 @@ class HeadView(Part):
 
     def __init__(self, head: Head, n_rows: int) -> None:
         self._head, self.n_rows = head, n_rows
-        self.cells = head.cells  # of which until and death are always those of the head
+        # Of the cells until and death are always those of the head.
+        self.cells, self.handle = head.cells, head.handle
         self.moment, self.sequence, self.flags = head.moment, head.sequence, head.flags
         self.layout, self._is_encoded = (), False
 
@@ -206,7 +210,8 @@ class HeadView(Part):
         with head.lock:
             if not self._is_encoded:  # so that other readers of this view see no change
                 head.encode(self.n_rows)
-                self.cells, self.n_columns = head.cells, len(head.column_of)
+                self.cells, self.handle = head.cells, head.handle
+                self.n_columns = len(head.column_of)
                 self.has_rough, self._is_encoded = head.has_rough, True
 
     def column_of(self, name: tuple[str, int]) -> int:

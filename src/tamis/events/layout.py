@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.events.lanes import Name
-from tamis.kernels.event_scan import LEAF
+from tamis.kernels.event_cells import LEAF
 from tamis.slots.lanes import LAT, LON, NUMBER, TIME
 
 Floats = npt.NDArray[np.float64]

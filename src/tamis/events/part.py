@@ -12,7 +12,8 @@ import numpy.typing as npt
 from tamis.events.lanes import Name
 from tamis.events.question import Clause, Question
 from tamis.events.table import ROUGH
-from tamis.kernels.event_scan import LEAF, Cells, Moment, find_rows, judge_rows
+from tamis.kernels.event_cells import LEAF, Cells
+from tamis.kernels.event_scan import Moment, find_rows, judge_rows
 from tamis.kernels.tests import ACCEPTED, UNDECIDED, Tests
 from tamis.model import Event
 from tamis.model.event import LOCATION
@@ -30,6 +31,7 @@ class Part(ABC):
     n_columns: int
     layout: tuple[Name, ...]
     cells: Cells
+    handle: npt.NDArray[np.int64]  # of the cells
     moment: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64]
     flags: npt.NDArray[np.uint8]
@@ -95,9 +97,9 @@ class Part(ABC):
 
     def _find(self, clause: Clause, question: Question, moment: Moment) -> Rows:
         leaves, out = _scratch(self.n_rows)
-        n_found = find_rows(self.cells, self.n_rows, clause.wanted, moment, leaves, out)
+        n_found = find_rows(self.handle, self.n_rows, clause.wanted, moment, leaves, out)
         rows: Rows = out[:n_found].copy()
-        if clause.tests is None and not self.has_rough:
+        if not n_found or (clause.tests is None and not self.has_rough):
             return rows
         verdicts = np.full(len(rows), ACCEPTED, np.uint8)
         if clause.tests is not None:

@@ -157,9 +157,10 @@ class _Asked(Columns):
 
     def clause(self, slot: Slot) -> Clause | None:
         """The intervals and tests of a slot over real columns; None if no event can pass."""
-        made = Slot(lists=slot.lists)
+        plain = {column: one for column, one in slot.constraints.items() if column < self._nobody}
+        made = Slot(plain, lists=slot.lists)
         for column, (low, high) in slot.constraints.items():
-            if column == self._nobody or not self._constrain(made, column, low, high):
+            if column >= self._nobody and not self._constrain(made, column, low, high):
                 return None
         for test in slot.tests:
             self._test(made, *test)
@@ -178,7 +179,7 @@ class _Asked(Columns):
         return Clause(wanted, _tests_of(made), real, presences)
 
     def _constrain(self, made: Slot, column: int, low: float, high: float) -> bool:
-        """Add a constraint; False if no event can meet it.
+        """Add a constraint on more than a column; False if no event can meet it.
 
         Those on one column are merged: of a plain event one number must meet them all, and all
         others are only bounded.

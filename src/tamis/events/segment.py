@@ -14,7 +14,8 @@ from tamis.events.merging import Kept, merge
 from tamis.events.moments import NEVER, datetime_of
 from tamis.events.part import Part, Rows
 from tamis.events.table import HAS_PLACE, HAS_TIME, ROUGH, VALUE_LANES, EventTable
-from tamis.kernels.event_scan import GROUP, LEAF, Cells, fill_codes, fill_zones
+from tamis.kernels.event_cells import GROUP, LEAF, Cells, handle_of
+from tamis.kernels.event_scan import fill_codes, fill_zones
 from tamis.model import Event
 from tamis.model.event import LOCATION
 from tamis.slots.lanes import LAT, LON
@@ -29,6 +30,7 @@ class Segment(Part):
         self, table: EventTable, ids: Stored, texts: dict[str, Stored], cells: Cells
     ) -> None:
         self.table, self.ids, self.texts, self.cells = table, ids, texts, cells
+        self.handle = handle_of(cells)
         self.n_rows, self.n_columns = len(table), len(table.names)
         self.layout = table.names
         self.moment, self.sequence, self.flags = table.moment, table.sequence, table.flags

@@ -7,38 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.event_cells import GROUP, LEAF, open_cells
 from tamis.kernels.memory import prefetch
 from tamis.kernels.tests import judge
 
-LEAF = 256
-GROUP = 32  # leaves
 MISSING = 255  # the code of a row without a value
 LINE = 64  # bytes that come at once
 AHEAD = 2  # leaves that are asked for before they are looked at
-
-
-class Cells(NamedTuple):
-    """N events, column by column, in leaves of LEAF neighbours and groups of GROUP leaves.
-
-    Of an event that holds more than single numbers a column says the interval from ``low`` to
-    ``high``; NaN where an event has no value. ``zone_low`` to ``zone_high`` holds every value of
-    a column in a leaf, and is empty (inf to -inf) where there is none. There are codes only of
-    columns that ``low`` says it all of; the head has none (L = 0).
-    """
-
-    low: Array  # f8[C, N]
-    high: Array  # f8[H, N]
-    high_of: Array  # i4[C], the row of a column in ``high``; -1: ``low`` says it all
-    until: Array  # i8[N], valid before
-    death: Array  # i8[N], the version that deleted an event, 0 for none
-    zone_low: Array  # f8[C, L]
-    zone_high: Array  # f8[C, L]
-    zone_until: Array  # i8[L], the latest of a leaf
-    codes: Array  # u1[L, C, LEAF], in which of 255 cells of its zone a value lies, or MISSING
-    group_low: Array  # f8[C, G], as the zones, of GROUP leaves
-    group_high: Array  # f8[C, G]
-    least: Array  # f8[C], of the whole column
-    most: Array  # f8[C]
 
 
 class Wanted(NamedTuple):
@@ -184,13 +159,15 @@ def _keep_exact(cells, wanted, order, out, first, n_out):
 
 
 @kernel
-def find_rows(cells, n_rows, wanted, moment, leaves, out):
+def find_rows(handle, n_rows, wanted, moment, leaves, out):
     """Write the rows of the events that are there and meet all intervals; return how many.
 
-    ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending. Leaves are chosen by their
-    zones, rows by their codes, and what is left by the values themselves. Whether a row passes
-    cannot be foretold, so nothing branches on it. O(leaves + rows of those that are left).
+    ``handle``: of the cells. ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending.
+    Leaves are chosen by their zones, rows by their codes, and what is left by the values
+    themselves. Whether a row passes cannot be foretold, so nothing branches on it. O(leaves +
+    rows of those that are left).
     """
+    cells = open_cells(handle)
     order = _by_share(cells, wanted)
     n_leaves = _find_leaves(cells, n_rows, wanted, order, moment.now, leaves)
     marks = np.empty(LEAF, np.uint8)
