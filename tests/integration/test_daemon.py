@@ -43,14 +43,14 @@ def look(spark: SparkSession) -> list[dict[str, Any]]:
         for _ in batches:
             pass
         time.sleep(0.5)  # so that the other task has another worker
-        emit: Any = sys.modules.get("tamis.kernels.emit")
+        settling: Any = sys.modules.get("tamis.kernels.settling")
         said = {
             "pid": os.getpid(),
             "parent": os.getppid(),
             "threads": threading.active_count(),
             "frozen": gc.get_freeze_count(),
             "imported": "tamis.spark.match_files" in sys.modules,
-            "loaded": len(getattr(emit.emit_plain, "overloads", ())) if emit else 0,
+            "loaded": len(getattr(settling.settle_one, "overloads", ())) if settling else 0,
         }
         yield pa.RecordBatch.from_arrays([pa.array([json.dumps(said)])], ["said"])
 

@@ -15,15 +15,15 @@ from tamis.kernels.compiled import IS_COMPILED
 LOAD = """
 import json
 from tamis import Index, Subscription
-from tamis.kernels.emit import emit_plain
+from tamis.kernels.settling import settle_one
 from tamis.kernels.loading import load_kernels
 n_loaded, again = load_kernels(), load_kernels()
-loaded = len(emit_plain.overloads)
+loaded = len(settle_one.overloads)
 index = Index()
 index.add(Subscription("s", "x < 1"))
 found = index.match({"x": 0})
-hits, misses = emit_plain.stats.cache_hits, emit_plain.stats.cache_misses
-print(json.dumps([n_loaded == again, loaded, sum(hits.values()), len(misses), found]))
+hits, misses = settle_one.stats.cache_hits, settle_one.stats.cache_misses
+print(json.dumps([n_loaded, again, loaded, sum(hits.values()), len(misses), found]))
 """
 
 
@@ -33,8 +33,8 @@ def test_what_is_on_the_disk_is_loaded() -> None:
     index.add(Subscription("s", "x < 1"))
     assert index.match({"x": 0}) == ["s"]  # its kernels are on the disk from here on
     done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True, check=True)
-    is_same, loaded, hits, misses, found = json.loads(done.stdout)
-    assert is_same
+    n_loaded, again, loaded, hits, misses, found = json.loads(done.stdout)
+    assert again >= n_loaded > 0  # more if another process has compiled something meanwhile
     assert (hits, misses) == (loaded, 0)  # the match had no need to look on the disk
     assert loaded > 0
     assert found == ["s"]

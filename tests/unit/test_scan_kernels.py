@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.kernels.scan import Constraints, scan, scan_some
+from tamis.kernels.scan import TOGETHER, Constraints, scan, scan_some
 from tamis.kernels.sharing import RawBoxes, lead_boxes
 
 N_COLUMNS = 5
@@ -50,11 +50,13 @@ def test_a_scan_without_columns_finds_all() -> None:
     assert out.tolist() == [0, 1, -1]
 
 
-def test_a_scan_of_many_events_stops_where_there_is_no_room() -> None:
+@pytest.mark.parametrize("n_events", [12, TOGETHER, 2 * TOGETHER + 1])
+def test_a_scan_of_many_events_stops_where_there_is_no_room(n_events: int) -> None:
     rng = np.random.default_rng(3)
     lengths = [0, 1, 2, 3] * 5
     held = constraints_of(rng, lengths)
-    matrix = rng.integers(0, 5, (12, N_COLUMNS)).astype(float)
+    matrix = rng.integers(0, 5, (n_events, N_COLUMNS)).astype(float)
+    matrix[rng.random(matrix.shape) < 0.15] = np.nan
     wanted = [slots_by_numpy(held, row, row) for row in matrix]
     event, found = 0, []
     while event < len(matrix):

@@ -31,11 +31,10 @@ def match_matrix(
     kernels can decide, and for those that the matrix does not say all of, ``is_rough``.
     """
     is_open = np.zeros(len(matrix), np.uint8) if is_rough is None else is_rough.copy()
-    all_plain = not state.rows.flagged.any()
     gathered, leaders = [], []
     for block in state.parts:
         slots, offsets = block.slots_of(matrix)
-        if all_plain:
+        if state.is_plain:
             gathered.append(_Gathered(block.rows_of(slots), offsets))
         else:
             rows, led = _settle(state, block, matrix, slots, offsets, is_open)
@@ -104,7 +103,8 @@ def _in_rooms(
     parts, event = [], 0
     room = n_expected + 2 * len(state.rows.birth)
     while event < len(ends) - 1:
-        found = Found(np.empty(room, np.int32), leaders, np.empty(1, np.int32), np.zeros(3, "i8"))
+        rows, asked = np.empty(room, np.int32), np.empty(len(leaders), np.int32)
+        found = Found(rows, leaders, asked, np.zeros(3, np.int64))
         own = np.zeros(len(ends), np.int64)
         first = event
         event = settle_some(first, found, own)

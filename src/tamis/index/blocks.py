@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
 from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes, scan_some
+from tamis.kernels.settling import handle_of_block
 from tamis.kernels.tests import NO_TESTS, Tests
 from tamis.slots.columns import Vector
 
@@ -37,8 +38,22 @@ class Block(ABC):
         self.bounds = bounds
         self.row_of_slot = row_of_slot
         self.tests = tests
+        self._handle_of_slots: Array | None = None
         is_boxes = isinstance(bounds, Boxes)
         self.n_slots = len(bounds.bounds) if is_boxes else len(bounds.start) - 1  # type: ignore[union-attr]
+
+    @property
+    def slots_are_rows(self) -> bool:
+        """Whether slot p belongs to row p."""
+        return not len(self.row_of_slot)
+
+    @property
+    def handle(self) -> Array:
+        """What ``kernels.settling`` needs to know of the slots."""
+        made = self._handle_of_slots
+        if made is None:
+            made = self._handle_of_slots = handle_of_block(self.row_of_slot, self.tests)
+        return made
 
     @abstractmethod
     def candidates(self, vector: Vector, out: Array) -> int:

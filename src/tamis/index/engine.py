@@ -134,7 +134,7 @@ class Engine:
         n_slots = old.n_slots + head.n_slots - old.head.n_slots
         self.state = State(
             old.version + 1, old.segments, old.blocks, n_slots,
-            rows.table, rows.n_rows, rows.only_priority != -1, head, view,
+            rows.table, rows.n_rows, rows.only_priority != -1, not rows.has_flagged, head, view,
         )  # fmt: skip
         if self._must_look:
             self._start_merging()
@@ -166,7 +166,7 @@ class Engine:
         n_slots = head.n_slots + sum(block.n_slots for block in blocks)
         return State(
             version, segments, blocks, n_slots,
-            rows.table, rows.n_rows, rows.only_priority != -1, head,
+            rows.table, rows.n_rows, rows.only_priority != -1, not rows.has_flagged, head,
             None if self.moving is None else self.moving.view,
         )  # fmt: skip
 

@@ -115,6 +115,7 @@ class HeadView(ScanBlock):
 
     def __init__(self, head: Head) -> None:  # made at every change, so without a copy
         self.bounds, self.row_of_slot, self.tests = head.constraints, head.row_of_slot, head.tests
+        self._handle_of_slots = None
         self.n_slots = len(head.slots)
 
     @property

@@ -58,8 +58,10 @@ class Reader:
         """The rows of many events, however they are given."""
         state = self._engine.state
         if isinstance(events, list) and len(events) == 1:
-            rows = self.match(state, *events).copy()
-            return self._match_set(state, np.array([0, len(rows)]), rows)
+            rows = self.match(state, events[0]).copy()
+            offsets = np.zeros(2, np.int64)
+            offsets[1] = len(rows)
+            return MatchSet(offsets, rows, state.rows.priority, self._ids)
         matrix = self._matrix(events)
         if matrix is None:
             return self._match_rows(state, attributes_of_batch(events))

@@ -34,6 +34,7 @@ class Rows:
         self.chains = chains
         self.n_rows = n_rows
         self.n_followers = 0 if chains is None else int(np.count_nonzero(chains.leader))
+        self.has_flagged = bool(self.table.flagged.any())  # or had
         self._notice_priorities()
 
     def _notice_priorities(self) -> None:
@@ -75,6 +76,7 @@ class Rows:
         shared = leaders[is_first]
         chains.n_others[: self.n_rows] = np.bincount(leaders, minlength=self.n_rows)
         np.bitwise_or.at(self.table.flagged, shared >> 3, (1 << (shared & 7)).astype(np.uint8))
+        self.has_flagged = True
         self.n_followers = len(followers)
 
     def describe(self, slots: SlotTable) -> None:
@@ -86,6 +88,7 @@ class Rows:
         flagged = np.packbits((n_slots > 1) | has_tests, bitorder="little")
         self.table.has_many_slots[: len(many)] |= many
         self.table.flagged[: len(flagged)] |= flagged
+        self.has_flagged |= bool(flagged.any())
 
     def append(self, priority: int, birth: int) -> int:
         """A new row."""
@@ -113,6 +116,7 @@ class Rows:
     def flag(self, row: int) -> None:
         """Say that a row is not plain."""
         self.table.flagged[row >> 3] |= 1 << (row & 7)
+        self.has_flagged = True
 
     def mark_many_slots(self, row: int) -> None:
         """Say that a row has more than one slot."""

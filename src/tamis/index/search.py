@@ -16,13 +16,12 @@ from tamis.index.state import State
 from tamis.kernels.emit import (
     N_PRIORITIES,
     Found,
+    RowTable,
     emit_chain,
-    emit_plain,
     order_by_priority,
-    settle,
     settle_choice,
-    settle_leaders,
 )
+from tamis.kernels.settling import handle_of_rows, settle_leaders_one, settle_one
 from tamis.slots.columns import Encoded, Vector
 
 RowNumbers = npt.NDArray[np.int32]
@@ -34,9 +33,12 @@ _NOBODY: RowNumbers = np.zeros(0, np.int32)
 class _Scratch:
     """Buffers of one reading thread."""
 
+    size: int  # of each
     slots: RowNumbers
     found: Found
     ordered: RowNumbers
+    table: RowTable  # the rows that the handle refers to
+    handle: npt.NDArray[np.int64]  # of all but ``ordered``, see kernels.settling
 
 
 class Search:
@@ -61,38 +63,33 @@ class Search:
             asked = self._leaders_in_hull(state, event.vector, event.hull_high, scratch.slots)
         else:
             self._gather_choices(state, event, scratch)
-            asked = self._settle(state, found)
+            asked = self._settle(state, scratch)
         n_rows = _ask_all(asked, ask, state, found)
         if state.moving is not None:
             n_rows = state.moving.match(event, state.version, ask, found.rows, n_rows)
-        return self._in_order(state, scratch, n_rows)
+        return self._in_order(state, scratch.found.rows, n_rows, scratch)
 
     def match_plain(self, state: State, vector: Vector, ask: Ask) -> RowNumbers:
         """``match`` for an event of which the vector says all."""
-        scratch = self._scratch(state)
-        slots, found, flagged = scratch.slots, scratch.found, state.rows.flagged
-        rows, n_rows, is_settled = found.rows, 0, True
-        for block in state.parts:
-            n_slots = block.candidates(vector, slots)
-            n_plain = emit_plain(slots, n_slots, block.row_of_slot, flagged, rows, n_rows)
-            if n_plain >= 0:
-                n_rows = n_plain
-                continue
-            if is_settled:
-                found.counts.fill(0)
-                is_settled = False
-            found.counts[0] = n_rows
-            settle(
-                slots, n_slots, block.row_of_slot, block.tests, vector,
-                state.rows, state.version, found,
-            )  # fmt: skip
-            n_rows = int(found.counts[0])
+        scratch, version, parts = self._scratch(state), state.version, state.parts
+        if state.is_plain and state.moving is None and len(parts) == 1 and parts[0].slots_are_rows:
+            n_rows = parts[0].candidates(vector, scratch.slots)
+            return self._in_order(state, scratch.slots, n_rows, scratch)
+        n_rows, is_first, is_settled = 0, True, True
+        for block in parts:
+            n_slots = block.candidates(vector, scratch.slots)
+            if n_slots:
+                n_rows = settle_one(
+                    scratch.handle, block.handle, n_slots, vector, version, n_rows, is_first
+                )
+                is_first, is_settled = False, n_rows >= 0
+                n_rows = n_rows if is_settled else ~n_rows
         if not is_settled:
-            found.counts[0] = n_rows
-            n_rows = _ask_all(self._settle(state, found), ask, state, found)
+            scratch.found.counts[0] = n_rows
+            n_rows = _ask_all(self._settle(state, scratch), ask, state, scratch.found)
         if state.moving is not None:
-            n_rows = state.moving.match_plain(vector, state.version, ask, rows, n_rows)
-        return self._in_order(state, scratch, n_rows)
+            n_rows = state.moving.match_plain(vector, version, ask, scratch.found.rows, n_rows)
+        return self._in_order(state, scratch.found.rows, n_rows, scratch)
 
     def match_by_level(self, state: State, event: Encoded, ask: Ask) -> Iterator[RowNumbers]:
         """The rows an event satisfies, as they are determined: those of a level at a time."""
@@ -106,17 +103,20 @@ class Search:
         rows = self.match(state, event, ask)
         yield from _levels_of(rows.copy(), state.rows.priority[rows], level + 1, N_PRIORITIES)
 
-    def _in_order(self, state: State, scratch: _Scratch, n_rows: int) -> RowNumbers:
-        if state.has_one_priority:
-            return scratch.found.rows[:n_rows]
-        order_by_priority(scratch.found.rows, n_rows, state.rows.priority, scratch.ordered)
+    def _in_order(
+        self, state: State, rows: RowNumbers, n_rows: int, scratch: _Scratch
+    ) -> RowNumbers:
+        if state.has_one_priority or n_rows < 2:
+            return rows[:n_rows]
+        order_by_priority(rows, n_rows, state.rows.priority, scratch.ordered)
         return scratch.ordered[:n_rows]
 
-    def _settle(self, state: State, found: Found) -> RowNumbers:
+    def _settle(self, state: State, scratch: _Scratch) -> RowNumbers:
         """Add the leaders with many slots; return those whose filters must be asked."""
+        found = scratch.found
         _, n_leaders, n_asked = found.counts.tolist()
         if n_leaders:
-            settle_leaders(state.rows, state.version, found)
+            settle_leaders_one(scratch.handle, state.version)
         if not n_asked:
             return _NOBODY
         asked = np.unique(found.asked[:n_asked])
@@ -162,13 +162,17 @@ class Search:
 
     def _scratch(self, state: State) -> _Scratch:
         """This thread's buffers, large enough for every slot and row of the state."""
-        size = max(state.n_slots, state.n_rows)
+        table, n_slots, n_rows = state.rows, state.n_slots, state.n_rows
         held: _Scratch | None = getattr(self._own, "scratch", None)
-        if held is None or len(held.slots) <= size:
+        if held is None or n_slots >= held.size or n_rows >= held.size:
+            size = max(n_slots, n_rows)
             size += size // 4 + 64
             rows, leaders, asked, slots, ordered = (np.empty(size, np.int32) for _ in range(5))
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
-            held = self._own.scratch = _Scratch(slots, found, ordered)
+            handle = handle_of_rows(table, slots, found)
+            held = self._own.scratch = _Scratch(size, slots, found, ordered, table, handle)
+        elif held.table is not table:
+            held.table, held.handle = table, handle_of_rows(table, held.slots, held.found)
         return held
 
 

@@ -22,6 +22,7 @@ class State(NamedTuple):
     rows: RowTable
     n_rows: int
     has_one_priority: bool
+    is_plain: bool  # all rows are, see kernels.emit
     head: HeadView
     moving: MovingView | None = None  # who has a place
 

@@ -43,7 +43,7 @@ from tamis.kernels.dense_scratch import (
 from tamis.kernels.memory import prefetch
 
 LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
-LINES_AHEAD = 12  # how far ahead to prefetch
+LINES_AHEAD = 32  # how far ahead to prefetch
 
 
 @kernel

@@ -94,21 +94,39 @@ def settle_flagged(slot, row, tests, vector, table, version, found):
 
 
 @kernel
-def settle(slots, n_slots, row_of_slot, tests, vector, table, version, found):
-    """Turn the slots found in one block into rows.
+def add_plain(slots, first, last, row_of_slot, flagged, rows, n_rows):
+    """Add the rows of slots[first:last] to ``rows`` up to one that is not plain; return how many.
 
-    ``slots``: i4[>= n_slots], slots whose constraints hold. ``row_of_slot``: i4[P], or empty
-    where slot p belongs to row p. Adds to ``found``: rows of plain leaders at once, leaders with
-    many slots and leaders to be asked for later. O(n_slots + tests).
+    Apart from ``settle``, so that the loop keeps its arrays in registers. O(last - first).
     """
-    for i in range(n_slots):
-        slot = slots[i]
+    for i in range(last - first):
+        slot = slots[first + i]
         row = row_of_slot[slot] if row_of_slot.size else slot
-        if _bit(table.flagged, row):
-            settle_flagged(slot, row, tests, vector, table, version, found)
-        else:
-            found.rows[found.counts[0]] = row
-            found.counts[0] += 1
+        if _bit(flagged, row):
+            return i
+        rows[n_rows + i] = row
+    return last - first
+
+
+@kernel
+def settle(slots, first, last, row_of_slot, tests, vector, table, version, found, n_rows):
+    """Turn slots[first:last] of one block into rows; return how many ``found.rows`` there are now.
+
+    ``slots``: i4[...], slots whose constraints hold. ``row_of_slot``: i4[P], or empty where slot p
+    belongs to row p. Adds to ``found``: rows of plain leaders at once, leaders with many slots and
+    leaders to be asked for later. O(last - first + tests).
+    """
+    while True:
+        n_plain = add_plain(slots, first, last, row_of_slot, table.flagged, found.rows, n_rows)
+        first, n_rows = first + n_plain, n_rows + n_plain
+        if first == last:
+            return n_rows
+        slot = slots[first]
+        row = row_of_slot[slot] if row_of_slot.size else slot
+        found.counts[0] = n_rows
+        settle_flagged(slot, row, tests, vector, table, version, found)
+        n_rows = found.counts[0]
+        first += 1
 
 
 @kernel
@@ -158,21 +176,6 @@ def order_by_priority(rows, n_rows, priority, ordered):
 
 
 @kernel
-def add_plain(slots, first, last, row_of_slot, flagged, rows, n_rows):
-    """Add the rows of slots[first:last] to ``rows`` up to one that is not plain; return how many.
-
-    Apart from ``settle_many``, so that the loop keeps its arrays in registers. O(last - first).
-    """
-    for i in range(last - first):
-        slot = slots[first + i]
-        row = row_of_slot[slot] if row_of_slot.size else slot
-        if _bit(flagged, row):
-            return i
-        rows[n_rows + i] = row
-    return last - first
-
-
-@kernel
 def settle_many(slots, starts, first, block, matrix, table, version, found, ends, is_open):
     """``settle`` for plain events from ``first`` on; event e has slots[starts[e]:starts[e + 1]].
 
@@ -180,28 +183,20 @@ def settle_many(slots, starts, first, block, matrix, table, version, found, ends
     ``found.rows`` of event e end at ``ends[0, e + 1]``, its ``found.leaders`` at
     ``ends[1, e + 1]``. Sets ``is_open``: u1[E] for events with questions left, which are to be
     matched one by one. Stops when ``found.rows`` might have too little room for R rows; returns
-    the event to go on with. ``found.leaders`` has room for all slots. O(slots + tests).
+    the event to go on with. ``found.leaders`` and ``found.asked`` have room for all slots.
+    O(slots + tests).
     """
     row_of_slot, tests = block
     n_rows, event = ends[0, first], first
     found.counts[1] = ends[1, first]
     while event < starts.size - 1 and n_rows + table.birth.size <= found.rows.size:
-        i, vector = starts[event], matrix[event]
-        while True:
-            n_plain = add_plain(
-                slots, i, starts[event + 1], row_of_slot, table.flagged, found.rows, n_rows
-            )
-            i, n_rows = i + n_plain, n_rows + n_plain
-            if i == starts[event + 1]:
-                break
-            slot = slots[i]
-            row = row_of_slot[slot] if row_of_slot.size else slot
-            found.counts[0], found.counts[2] = n_rows, 0
-            settle_flagged(slot, row, tests, vector, table, version, found)
-            n_rows = found.counts[0]
-            if found.counts[2]:
-                is_open[event] = 1
-            i += 1
+        found.counts[2] = 0
+        n_rows = settle(
+            slots, starts[event], starts[event + 1], row_of_slot, tests, matrix[event],
+            table, version, found, n_rows,
+        )  # fmt: skip
+        if found.counts[2]:
+            is_open[event] = 1
         event += 1
         ends[0, event], ends[1, event] = n_rows, found.counts[1]
     return event
@@ -262,13 +257,3 @@ def arrange(rows, places, n_levels, priority, ordered, offsets):
                 level = priority[rows[i]]
                 ordered[position[level]] = rows[i]
                 position[level] += 1
-
-
-@kernel
-def emit_plain(slots, n_slots, row_of_slot, flagged, rows, n_rows):
-    """Add the rows of slots to ``rows`` if all of them are plain; return their new number.
-
-    Returns -1 where one is not: then ``settle`` must do it. O(n_slots).
-    """
-    n_plain = add_plain(slots, 0, n_slots, row_of_slot, flagged, rows, n_rows)
-    return n_rows + n_plain if n_plain == n_slots else -1

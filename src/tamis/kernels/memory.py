@@ -21,7 +21,7 @@ def _prefetch(typingctx, array, index):
         kind = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         line = builder.bitcast(builder.gep(data, [args[1]]), byte_pointer)
-        builder.call(function, [line, i32(0), i32(3), i32(1)])  # read, keep, data cache
+        builder.call(function, [line, i32(0), i32(2), i32(1)])  # read, keep, data cache
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), codegen

@@ -8,6 +8,8 @@ import numpy as np
 
 from tamis.kernels.compiled import Array, kernel
 
+TOGETHER = 128  # events that a slot is compared with at once
+
 
 class Constraints(NamedTuple):
     """The constraints of P slots: those of slot p are ``start[p]`` to ``start[p + 1]``."""
@@ -60,19 +62,60 @@ def scan(constraints, n_slots, low, high, out):
 
 
 @kernel
+def _turn(matrix, first, values):
+    """Write the events of matrix: f8[E, M] from ``first`` on to values: f8[M, TOGETHER].
+
+    Behind the last event there are none.
+    """
+    for i in range(TOGETHER):
+        for column in range(matrix.shape[1]):
+            is_one = first + i < matrix.shape[0]
+            values[column, i] = matrix[first + i, column] if is_one else np.nan
+
+
+@kernel
+def _mark(constraints, slot, values, marks):
+    """Mark the events (u1[TOGETHER]) that a slot accepts; whether there are some."""
+    marks[:] = 1
+    for k in range(constraints.start[slot], constraints.start[slot + 1]):
+        low, high, held = constraints.low[k], constraints.high[k], values[constraints.column[k]]
+        for i in range(TOGETHER):
+            marks[i] &= (low <= held[i]) & (held[i] <= high)
+        is_any = np.uint8(0)
+        for i in range(TOGETHER):
+            is_any |= marks[i]
+        if is_any == 0:
+            return False
+    return True
+
+
+@kernel
 def scan_some(constraints, n_slots, matrix, first, out, offsets):
     """``scan`` for the plain events of ``matrix``: f8[E, M] from ``first`` on.
 
     Event e's slots go to ``out`` from ``offsets[e]`` to ``offsets[e + 1]``, which is written,
-    while there is room for all slots and one more. Returns the event to go on with.
-    O(events x constraints).
+    while there is room for all slots and one more. Returns the event to go on with. A slot is
+    compared with some events at once. O(events x constraints).
     """
+    values, marks = np.empty((matrix.shape[1], TOGETHER)), np.empty(TOGETHER, np.uint8)
+    hits, n_hits = np.empty((TOGETHER, n_slots + 1), np.int32), np.empty(TOGETHER, np.int64)
     event = first
-    while event < matrix.shape[0] and offsets[event] + n_slots + 1 <= out.size:
-        own = out[offsets[event] :]
-        n_found = scan(constraints, n_slots, matrix[event], matrix[event], own)
-        offsets[event + 1] = offsets[event] + n_found
-        event += 1
+    while event < matrix.shape[0]:
+        _turn(matrix, event, values)
+        n_hits[:] = 0
+        for slot in range(n_slots):
+            if _mark(constraints, slot, values, marks):
+                for i in range(TOGETHER):
+                    hits[i, n_hits[i]] = slot
+                    n_hits[i] += marks[i]
+        for i in range(min(TOGETHER, matrix.shape[0] - event)):
+            start = offsets[event]
+            if start + n_slots + 1 > out.size:
+                return event
+            for k in range(n_hits[i]):
+                out[start + k] = hits[i, k]
+            event += 1
+            offsets[event] = start + n_hits[i]
     return event
 
 

@@ -1,9 +1,10 @@
 """Sparse boxes, matched: many events, root by root.
 
 Most of what an event of broad slots touches are root words, and nearly all of it comes from
-memory. A *tile* of events takes them a few hundred words at a time, one event after another, so
-that lines, tests and records are fetched once a tile and found in the cache by all but the first.
-What was found is sorted by event in the end.
+memory. Where the roots have most words, a *tile* of events takes them a few hundred words at a
+time, one event after another, so that lines, tests and records are fetched once a tile and found
+in the cache by all but the first. What was found is sorted by event in the end. Elsewhere events
+are matched one after another.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ class Tile(NamedTuple):
 
 
 def new_tile(part: SparsePart, n_slots: int) -> Tile:
-    """A tile for one thread."""
+    """A tile for one thread; of one event where the roots have few words."""
     length = N_ARRAYS * (len(part.columns) + 2)
-    n_events = max(1, min(MAX_EVENTS, N_STATE // length))
-    n_hits = N_HITS + n_slots + 1
+    n_events, n_hits = max(1, min(MAX_EVENTS, N_STATE // length)), N_HITS + n_slots + 1
+    n_root_words = int((part.root[1::4] - part.root[::4]).sum())
+    if 2 * n_root_words < len(part.reach):
+        n_events = n_hits = 1
     return Tile(
         np.empty(n_events * length + TABLE, np.int32),
         np.empty(n_hits, np.int32),

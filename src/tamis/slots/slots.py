@@ -176,6 +176,9 @@ def _require(slot: Slot, predicate: Predicate, columns: Columns) -> None:
 
 def _require_range(slot: Slot, attribute: str, wanted: Range, columns: Columns) -> bool:
     """Add what a range asks for; False if nothing lies in it."""
+    if type(wanted.low) is float and type(wanted.high) is float and wanted.ends == "[]":  # mostly
+        slot.constrain(columns.column(attribute, NUMBER), wanted.low, wanted.high, is_ordered=True)
+        return wanted.low <= wanted.high
     low, high = ANY
     lane = NUMBER
     if wanted.low is not None:
