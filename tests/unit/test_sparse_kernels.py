@@ -15,12 +15,12 @@ from tamis.index.blocks import NO_ROWS
 from tamis.index.sparse_block import SparseBlock
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_axes import MAX_EXACT
-from tamis.kernels.sparse_batch import MAX_EVENTS, N_HITS
 from tamis.kernels.sparse_build import build
 from tamis.kernels.sparse_groups import CELL, MAX_SCAN, PAIR, POINT
 from tamis.kernels.sparse_match import match
 from tamis.kernels.sparse_reach import ANYWHERE, is_in_reach, reach_on
 from tamis.kernels.sparse_scratch import new_scratch
+from tamis.kernels.sparse_strips import STRIP
 from tamis.kernels.tests import NO_TESTS
 
 inf, nan = np.inf, np.nan
@@ -141,12 +141,12 @@ def regular(columns, low, high):
     return Constraints(start, columns.ravel().astype(np.int32), low.ravel(), high.ravel())
 
 
-def test_broad_boxes_make_words():
+def test_broad_boxes_make_strips():
     rng = np.random.default_rng(1)
     low = rng.random((20_000, 4)) * 0.75
     constraints = regular(some_of(rng, 20_000, 10, 4), low, low + 0.25)
     block, n_matches = check(constraints, rng.random((30, 10)))
-    assert len(block.arrays()["word"]) > 400
+    assert len(block.arrays()["strip"]) // 3 > 20_000 // STRIP
     assert n_matches > 1000
 
 
@@ -274,13 +274,13 @@ def test_thousands_of_columns():
     assert n_matches > 100
 
 
-def test_words_are_shared_among_thousands_of_columns():
+def test_plots_are_shared_among_thousands_of_columns():
     rng = np.random.default_rng(11)
     columns = some_of(rng, 20_000, 1000, 4)
     low = rng.random(columns.shape) * 0.5
     constraints = regular(columns, low, low + 0.5)
     block, n_matches = check(constraints, rng.random((20, 1000)))
-    assert len(block.arrays()["word"]) // 4 < 20_000 // 4
+    assert len(block.arrays()["plot"]) // 3 < 20_000 // 4
     assert n_matches > 1000
 
 
@@ -398,29 +398,6 @@ def test_batch_stops_when_out_is_full():
     out = np.empty(block.n_slots + 4, np.int32)
     assert block.candidates_many(events, 5, out, offsets) > 5
     assert np.array_equal(np.sort(out[3 : offsets[6]]), expected(constraints, events[5]))
-
-
-def test_batch_of_several_tiles():
-    rng = np.random.default_rng(13)
-    low = rng.random((4000, 4)) * 0.5
-    constraints = regular(some_of(rng, 4000, 9, 4), low, low + 0.5)
-    events = rng.random((2 * MAX_EVENTS + 20, 9))
-    events[rng.random(events.shape) < 0.1] = nan
-    assert check(constraints, events)[1] > 10_000
-
-
-def test_tile_that_finds_more_than_it_holds():
-    n = N_HITS // 20
-    rng = np.random.default_rng(14)
-    low = -rng.random((n, 3))
-    constraints = constraints_of(low, low + 2.0)
-    block, events = SparseBlock.build(constraints), np.tile(rng.random((4, 3)) / 2, (10, 1))
-    out, offsets = np.empty(41 * (n + 1), np.int32), np.zeros(41, np.int64)
-    assert block.candidates_many(events, 0, out, offsets) == len(events)
-    assert offsets[-1] > N_HITS + n
-    for e in range(len(events)):
-        slots = np.sort(out[offsets[e] : offsets[e + 1]])
-        assert np.array_equal(slots, expected(constraints, events[e]))
 
 
 def check_plain():

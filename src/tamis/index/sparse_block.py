@@ -8,9 +8,8 @@ import numpy as np
 
 from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
 from tamis.kernels.scan import Constraints
-from tamis.kernels.sparse_batch import Tile, match_some, new_tile
 from tamis.kernels.sparse_build import SparsePart, build
-from tamis.kernels.sparse_match import match_one
+from tamis.kernels.sparse_match import match_one, match_some
 from tamis.kernels.sparse_scratch import handle_of, new_scratch
 from tamis.kernels.tests import NO_TESTS, Tests
 from tamis.slots.columns import Vector
@@ -48,7 +47,7 @@ class SparseBlock(Block):
 
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
-        return int(match_some(self._handle(), matrix, first, self._tile(), out, offsets))
+        return int(match_some(self._handle(), matrix, first, out, offsets))
 
     def arrays(self) -> Arrays:
         """Arrays of the structure itself, beside bounds, rows and tests."""
@@ -63,12 +62,3 @@ class SparseBlock(Block):
             own.scratch = new_scratch(self._part)
             own.handle = handle = handle_of(self._part, self.bounds, own.scratch)
         return handle
-
-    def _tile(self) -> Tile:
-        """This thread's tile."""
-        own = self._own
-        try:
-            tile: Tile = own.tile
-        except AttributeError:
-            own.tile = tile = new_tile(self._part, self.n_slots)
-        return tile

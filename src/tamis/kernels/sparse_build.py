@@ -2,7 +2,9 @@
 
 Columns become axes (``sparse_axes``), slots go into groups that an event finds in a directory
 (``sparse_groups``); large groups are cut into words along lines (``sparse_lines``,
-``sparse_words``, ``sparse_reach``), and what they let through is decided by ``sparse_records``.
+``sparse_words``, ``sparse_reach``). Slots that no selective constraint leads to are in strips
+(``sparse_strips``, ``sparse_strip_tests``). What all these let through is decided by
+``sparse_records``.
 How an event is matched is told in ``sparse_match``.
 """
 
@@ -25,14 +27,16 @@ from tamis.kernels.sparse_groups import (
     enter_groups,
     order_constraints,
 )
-from tamis.kernels.sparse_lines import choose_lines, enter_roots
+from tamis.kernels.sparse_lines import choose_lines, near_first
 from tamis.kernels.sparse_reach import write_reach
 from tamis.kernels.sparse_records import build_records, record_layout, test_layout
-from tamis.kernels.sparse_words import build_lines, build_words, sort_root_words
+from tamis.kernels.sparse_strip_tests import build_strip_tests
+from tamis.kernels.sparse_strips import N_COLOURS, Crowd, build_plots, choose_pairs
+from tamis.kernels.sparse_words import build_lines, build_words
 
 MAX_COLUMNS = 65_000  # columns that the slots of a part may use
 N_LEADER_ROUNDS = 3
-N_LINE_ROUNDS = 3
+N_LINE_ROUNDS = 3  # of pairs, too
 N_LEADER_SAMPLE, N_LINE_SAMPLE = 1 << 15, 1 << 16  # slots that take part in all but the last round
 
 
@@ -60,14 +64,20 @@ class SparsePart(NamedTuple):
     cell_key: Array  # u8[D]
     cell_group: Array  # i4[D]
     group: Array  # i4[6(G + 1)]: first place, fences, end of the places to scan, first word
-    root_start: Array  # i4[M + 1], see sparse_words
-    root: Array  # i4[4R]: first word, word after the last, least and greatest mass
+    plot_start: Array  # i4[M + 1], see sparse_strips
+    plot: Array  # i4[3(Q + 1)]: second axis, first strip, first fence
+    strip: Array  # i4[3(S + 1)]: first place, least and greatest mass
+    fence: Array  # u1[..]
+    mark: Array  # u1[M], see sparse_strip_tests
+    test_mark: Array  # u4[R + LANES]
+    test_low: Array  # u4[R + LANES]
+    test_width: Array  # u4[R + LANES]
     line_start: Array  # i8[M + 1]
     line_length: Array  # i8[M + 1]
     lines: Array  # u8[L], lines[0] all ones
     word: Array  # u4[4W]
     reach: Array  # u8[W], see sparse_reach
-    test: Array  # u4[N], see sparse_records
+    test: Array  # u4[N - R], see sparse_records
     record: Array  # u4[FN]
 
 
@@ -84,26 +94,27 @@ def build(constraints: Constraints) -> SparsePart:
     bounds, lead = _lead_slots(start, axis, low, high, count, axes)
     directory, kinds, groups = _group_slots(bounds, low, lead)
     lines = _choose_lines(bounds, groups, count)
-    root_of_axis, first = np.empty(n_axes + 1, np.int32), np.empty(len(lines), np.uint16)
-    n_groups = enter_roots(bounds, groups, lines, count, len(groups.size), root_of_axis, first)
+    pair = _choose_pairs(bounds, groups, count)
     is_live = np.ones(len(lines), bool)
     is_live[np.repeat(np.arange(len(lines)), np.diff(start))[low > high]] = False
-    order = np.lexsort((first, lines, groups.of_slot))
-    slot_of_place = order[is_live[order]].astype(np.int32)
-    words, group = build_words(slot_of_place, groups, lines, first, n_groups, n_axes)
-    words, root_start, root = sort_root_words(bounds, slot_of_place, words, group, root_of_axis)
-    line_parts = build_lines(bounds, slot_of_place, words, n_axes)
+    pair[~is_live] = -1
+    grouped, first = _order_grouped(bounds, groups, lines, is_live)
+    words, group = build_words(grouped, first, groups, lines, n_axes)
+    line_parts = build_lines(bounds, grouped, words, n_axes)
     reach = np.empty(len(words.place), np.uint64)
-    write_reach(bounds, slot_of_place, lead, words, reach)
-    test, record = build_records(bounds, slot_of_place, lead, lines, n_axes)
-    free = root_of_axis[n_axes]
-    unconstrained = (group[free, 0], group[free, 4]) if free >= 0 else (0, 0)
+    write_reach(bounds, grouped, lead, words, reach)
+    free = np.nonzero(np.diff(start) == 0)[0].astype(np.int32)
+    in_strips, plots = build_plots(bounds, pair, n_axes)
+    strip_tests = build_strip_tests(bounds, pair, in_strips)
+    n_tested = len(grouped) + len(free)
+    slot_of_place = np.concatenate([grouped, free, in_strips])
+    test, record = build_records(bounds, slot_of_place, n_tested, lead, lines, n_axes)
     sizes = (n_axes, len(directory.kind), record.shape[1])
     bits = (*test_layout(n_axes), *record_layout(n_axes))
-    layout = np.array([*bits, *unconstrained, *sizes], np.int64)
+    layout = np.array([*bits, len(grouped), n_tested, *sizes], np.int64)
     kind_start = np.searchsorted(kinds[:, 1], np.arange(n_axes + 1)).astype(np.int32)
     arrays = (
-        layout, columns, *axes, kind_start, kinds, *directory, group, root_start, root,
+        layout, columns, *axes, kind_start, kinds, *directory, group, *plots, *strip_tests,
         *line_parts, reach, test, record,
     )  # fmt: skip
     return SparsePart(*(array.reshape(-1) for array in arrays))
@@ -183,3 +194,27 @@ def _choose_lines(bounds, groups, count):
         step = 1 if is_last else max(1, n_slots // N_LINE_SAMPLE)
         choose_lines(bounds, groups, colour[:n_known], share[:n_known], tally, step, is_last, lines)
     return lines
+
+
+def _choose_pairs(bounds, groups, count):
+    """The constraints that lead a slot to its plot: i4[P, 2], -1 = it has none."""
+    n_slots = len(groups.of_slot)
+    colour = np.empty(len(count), np.uint8)
+    colour[np.argsort(-count)] = np.arange(len(count)) % N_COLOURS
+    crowd = Crowd(n_slots, count / max(1, n_slots), colour)
+    tally = np.zeros(_tally_size(n_slots), np.int32)
+    pair = np.full((n_slots, 2), -1, np.int32)
+    for i in range(N_LINE_ROUNDS):
+        is_last = i == N_LINE_ROUNDS - 1
+        step = 1 if is_last else max(1, n_slots // N_LINE_SAMPLE)
+        choose_pairs(bounds, groups.of_slot, crowd, tally, step, i == 0, is_last, pair)
+    return pair
+
+
+def _order_grouped(bounds, groups, lines, is_live):
+    """The living slots in groups, by group, lines and what leads: i4[..]; and that: u2[P]."""
+    first = np.empty(len(lines), np.uint16)
+    near_first(bounds, groups, lines, first)
+    slots = np.nonzero(is_live & (groups.of_slot >= 0))[0]
+    order = np.lexsort((first[slots], lines[slots], groups.of_slot[slots]))
+    return slots[order].astype(np.int32), first

@@ -5,7 +5,7 @@ A slot is in one group, found by one of its *leaders*:
 point   a constraint low == high on a rare value: axis and value; one probe an event
 cell    a narrow constraint: axis and 1-d cell of its low; two probes
 pair    two narrow constraints: axes and 2-d cell of their lows; four probes
-root    none selective enough: see sparse_lines
+root    none selective enough: see sparse_strips
 
 Cells are of equal mass, 2**level on an axis, and no narrower than the interval: so its low is in
 the event's cell, or in the one before and there in no quarter before the event's. A *kind* is a

@@ -125,8 +125,7 @@ def choose_lines(bounds, groups, colour, share, tally, step, is_last, lines):
     pick, chance = np.zeros(MAX_PICK, np.int64), np.zeros(MAX_PICK)
     for slot in range(0, lines.size, step):
         group = np.int64(group_of_slot[slot])
-        size = group_size[group] if group >= 0 else np.int64(lines.size)
-        if group >= 0 and size <= MAX_SCAN:
+        if group < 0 or group_size[group] <= MAX_SCAN:
             continue
         n = pick_axes(bounds, lead, slot, pick, chance)
         if n == 0:
@@ -135,44 +134,25 @@ def choose_lines(bounds, groups, colour, share, tally, step, is_last, lines):
         if lines[slot] != u64(NO_LINES) and not is_last:
             tally[mix(lines[slot] ^ salt) & u64(tally.size - 1)] -= step
         # Never scanned in the first round: without words nobody would begin one.
-        limit = SCAN_NS if group >= 0 and share.size == 0 else 1e30
-        first = FirstRound(np.float64(size), share, colour)
+        limit = SCAN_NS if share.size == 0 else 1e30
+        first = FirstRound(np.float64(group_size[group]), share, colour)
         lines[slot], at = best_lines(n, pick, chance, salt, tally, first, limit)
         if at >= 0 and not is_last:
             tally[at] += step
 
 
 @kernel
-def enter_roots(bounds, groups, lines, count, n_groups, root_of_axis, first):
-    """Give each slot at the root the group of the rarest axis of its lines; return n_groups.
+def near_first(bounds, groups, lines, first):
+    """Write first: u2[P], by which the slots of a group are ordered. O(P).
 
-    Writes groups.of_slot, root_of_axis: i4[M + 1] (the group of an axis, -1 = none; of slots
-    without lines at M) and first: u2[P], the mass of the low on that axis, or of the leader of
-    slots that have one; of those in the words of a pair their ``near_key``. O(P).
+    It is the mass of the leader's low, of those in the words of a pair their ``near_key``.
     """
-    lead, group_of_slot = groups.lead, groups.of_slot
-    start, axis, mass = bounds.start, bounds.axis, bounds.mass
-    n_axes = count.size
-    root_of_axis[:] = -1
+    lead, mass = groups.lead, bounds.mass
     for slot in range(lines.size):
         first[slot] = mass[lead[slot, 1], 0] if lead[slot, 0] > POINT else 0
-        if group_of_slot[slot] >= 0:
-            if lead[slot, 0] == PAIR and lines[slot] != u64(NO_LINES):
-                one, two = mass[lead[slot, 1], 0], mass[lead[slot, 2], 0]
-                first[slot] = near_key(one, lead[slot, 3], two, lead[slot, 4])
-            continue
-        best = n_axes
-        for x in range(3):
-            a = axis_of_key(lines[slot], x)
-            if a >= 0 and (best == n_axes or count[a] < count[best]):
-                best = a
-        if root_of_axis[best] < 0:
-            root_of_axis[best] = n_groups
-            n_groups += 1
-        group_of_slot[slot] = root_of_axis[best]
-        if best < n_axes:
-            first[slot] = mass[constraint_on(start, axis, slot, best), 0]
-    return n_groups
+        if lead[slot, 0] == PAIR and lines[slot] != u64(NO_LINES):
+            one, two = mass[lead[slot, 1], 0], mass[lead[slot, 2], 0]
+            first[slot] = near_key(one, lead[slot, 3], two, lead[slot, 4])
 
 
 @inlined

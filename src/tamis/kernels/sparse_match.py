@@ -4,9 +4,10 @@ An event
 
 1. looks up code, mass and line of each of its values;
 2. probes the directory once, twice or four times for every kind of group, and takes what its
-   masses can touch: spans of places to scan, words of groups and of the root;
+   masses can touch: spans of places to scan, and words;
 3. ANDs three lines a word and lists the places whose bits are left;
-4. decides about places by test, record and, on a tie, exact bounds.
+4. looks through the plots for the runs of places that its masses can touch;
+5. decides about places by test, record and, on a tie, exact bounds.
 
 Each step is a loop of its own without branches on data in memory, and asks for what the next one
 reads, so that cache misses overlap with each other and with the work.
@@ -37,11 +38,14 @@ from tamis.kernels.sparse_directory import find
 from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT, quarter_of
 from tamis.kernels.sparse_reach import is_in_reach, reach_on
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
+from tamis.kernels.sparse_strip_tests import MISSING, step_of, test_runs
+from tamis.kernels.sparse_strips import FENCE_SHIFT
 from tamis.kernels.sparse_vectors import LANES, TABLE, which_hold, which_hold_plainly
 from tamis.kernels.sparse_words import BUCKET_SHIFT
 
 TESTS_A_LINE = 16  # of the cache
 SOON = 8 * TESTS_A_LINE  # places of a span whose tests are asked for at once
+RUNS = 128  # tested at once, of less than 256 places each
 
 
 @kernel
@@ -73,6 +77,7 @@ def encode_event(part, s, event):
         s.least[a], s.most[a] = code - part.ties[a], code + part.ties[a]
         s.mass[a], s.rough[a] = mass, mass >> drop
         s.line[a] = part.line_start[a] + (mass >> BUCKET_SHIFT) * part.line_length[a]
+        s.table[part.mark[a]] = step_of(mass)
     return n
 
 
@@ -83,6 +88,7 @@ def clear_event(part, s, n_present):
         a = s.present[i]
         s.least[a], s.most[a], s.mass[a], s.rough[a] = NOTHING, NOTHING, NO_MASS, NOTHING
         s.line[a] = part.line_start[a] + N_BUCKETS * part.line_length[a]
+        s.table[part.mark[a]] = MISSING
 
 
 @inlined
@@ -144,25 +150,26 @@ def find_groups(part, s, n_present):
     return n_places, n_words
 
 
-@inlined
-def find_rows(part, s, a, first, end, n_words):
-    """Add the words of those root rows of axis a, first to end, that the event touches."""
-    m = s.mass[a]
-    for r in range(4 * first, 4 * end, 4):
-        word, size = part.root[r], part.root[r + 1] - part.root[r]
-        for i in range(size):  # without a branch on what the event touches
-            s.word[n_words + i] = word + i
-        n_words += size * ((part.root[r + 2] <= m) & (m <= part.root[r + 3]))
-    return n_words
-
-
 @kernel
-def find_roots(part, s, n_present, n_words):
-    """Add all root words the event touches; returns how many words there are."""
+def find_runs(part, s, n_present):
+    """Write the runs of all strips that the event touches to s.run; returns how many."""
+    n = np.int64(0)
     for i in range(n_present):
         a = s.present[i]
-        n_words = find_rows(part, s, a, part.root_start[a], part.root_start[a + 1], n_words)
-    return n_words
+        x = s.mass[a]
+        for q in range(3 * part.plot_start[a], 3 * part.plot_start[a + 1], 3):
+            y = s.mass[part.plot[q]]
+            if y == NO_MASS:
+                continue
+            first, end = 3 * part.plot[q + 1], 3 * part.plot[q + 4]
+            fence = part.plot[q + 2] + 2 * (y >> FENCE_SHIFT) * (part.plot[q + 4] - part.plot[q + 1])
+            for strip in range(first, end, 3):
+                place = part.strip[strip]
+                s.run[2 * n] = place + part.fence[fence]
+                s.run[2 * n + 1] = place + part.fence[fence + 1]
+                fence += 2
+                n += (part.strip[strip + 1] <= x) & (x <= part.strip[strip + 2])
+    return n
 
 
 @inlined
@@ -322,16 +329,23 @@ def check_records(part, constraints, s, event, n, out, n_out):
 
 
 @kernel
-def take_spans(part, constraints, s, event, n_places, n_words, out, n_out):
-    """Append the slots that match of all spans and words to out; returns the new length."""
-    n_kept = place_span = n_taken = np.int64(0)
-    n_aimed = aim_words(part, s, n_taken, n_words)
+def take_spans(part, constraints, s, event, n_places, out, n_out):
+    """Test the places of all spans; returns what is kept in s.kept, and the length of out."""
+    n_kept = place_span = np.int64(0)
     while place_span < n_places:
         place_span, n_kept = test_places(part, s, place_span, n_places)
         ask_for_records(part, s, np.int64(0), n_kept)
         if place_span < n_places or n_kept > ROOM - 64 * CHUNK:
             n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
             n_kept = np.int64(0)
+    return n_kept, n_out
+
+
+@kernel
+def take_all_words(part, constraints, s, event, n_words, n_kept, out, n_out):
+    """Test what is left of all words; returns what is kept in s.kept, and the length of out."""
+    n_taken = np.int64(0)
+    n_aimed = aim_words(part, s, n_taken, n_words)
     while n_aimed:
         n = take_words(part, s, n_aimed)
         n_taken += n_aimed
@@ -342,19 +356,39 @@ def take_spans(part, constraints, s, event, n_places, n_words, out, n_out):
         if n_kept > ROOM - 64 * CHUNK:
             n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
             n_kept = np.int64(0)
-    return check_records(part, constraints, s, event, n_kept, out, n_out)
+    return n_kept, n_out
+
+
+@kernel
+def take_runs(part, constraints, s, event, n_runs, n_kept, out, n_out):
+    """Test the places of all runs; returns what is kept in s.kept, and the length of out."""
+    base = part.layout[FREE_END]
+    for i in range(0, n_runs, RUNS):
+        n_before = n_kept
+        n_kept = test_runs(
+            s.run, np.int64(i), min(i + RUNS, n_runs), base,
+            part.test_mark, part.test_low, part.test_width, s.table, s.kept, n_before,
+        )  # fmt: skip
+        ask_for_records(part, s, n_before, n_kept)
+        if n_kept > ROOM - 64 * CHUNK:
+            n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+            n_kept = np.int64(0)
+    return n_kept, n_out
 
 
 @inlined
 def match(part, constraints, s, event, out):
     """Write the slots that match event: f8[C] (NaN = missing) to out: i4[P + 1]; returns how many.
 
-    Requires a value for every column in use. O(kinds + words + matches).
+    Requires a value for every column in use. O(kinds + words + strips + matches).
     """
     n_present = encode_event(part, s, event)
     n_places, n_words = find_groups(part, s, n_present)
-    n_words = find_roots(part, s, n_present, n_words)
-    n_out = take_spans(part, constraints, s, event, n_places, n_words, out, np.int64(0))
+    n_kept, n_out = take_spans(part, constraints, s, event, n_places, out, np.int64(0))
+    n_kept, n_out = take_all_words(part, constraints, s, event, n_words, n_kept, out, n_out)
+    n_runs = find_runs(part, s, n_present)
+    n_kept, n_out = take_runs(part, constraints, s, event, n_runs, n_kept, out, n_out)
+    n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
     clear_event(part, s, n_present)
     return n_out
 
@@ -364,3 +398,16 @@ def match_one(handle, event, out):
     """match() through a handle."""
     part, constraints, scratch = open_handle(handle)
     return match(part, constraints, scratch, event, out)
+
+
+@kernel
+def match_some(handle, events, first, out, offsets):
+    """Match events: f8[E, C] from ``first`` on while out: i4[cap] has room for P + 1 slots.
+
+    Writes out[offsets[first]:] and offsets[first + 1:], offsets: i8[E + 1]; returns the next event.
+    """
+    e = first
+    while e < events.shape[0] and offsets[e] + handle[0] + 1 <= out.size:
+        offsets[e + 1] = offsets[e] + match_one(handle, events[e], out[offsets[e] :])
+        e += 1
+    return e

@@ -103,12 +103,12 @@ def write_records(bounds, slot_of_place, lead, n_axes, layout, record):
             x += 1
 
 
-def build_records(bounds, slot_of_place, lead, lines, n_axes):
-    """Test and record of every place."""
+def build_records(bounds, slot_of_place, n_tested, lead, lines, n_axes):
+    """The test of the first places, and the record of all."""
     n = len(slot_of_place)
     n_constraints = int(np.diff(bounds.start).max(initial=0))
-    test = np.empty(n, np.uint32)
+    test = np.empty(n_tested, np.uint32)
     record = np.empty((n, 1 + min(MAX_RECORD, max(1, n_constraints))), np.uint32)
-    write_tests(bounds, slot_of_place, lead, lines, n_axes, test_layout(n_axes), test)
+    write_tests(bounds, slot_of_place[:n_tested], lead, lines, n_axes, test_layout(n_axes), test)
     write_records(bounds, slot_of_place, lead, n_axes, record_layout(n_axes), record)
     return test, record

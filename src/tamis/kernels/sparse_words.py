@@ -1,8 +1,7 @@
 """Words: 64 slots a bit each, and lines, where an event finds the bits it touches.
 
-Places are the slots in the order of the part: by group, lines, then mass of the low that leads,
-at the root of that on the root axis. Line
-(axis, bucket) holds a word of bits for every word that uses the axis: the slots whose interval
+Places are the slots in the order of the part: by group, lines, then mass of the low that leads.
+Line (axis, bucket) holds a word of bits for every word that uses the axis: the slots whose interval
 touches the bucket. The line after the last bucket is empty: it stands for a missing value.
 """
 
@@ -90,18 +89,6 @@ def fence_groups(slot_of_place, lead, first, group):
 
 
 @kernel
-def reach_of_words(bounds, slot_of_place, words, first_word, last_word, a, reach):
-    """Write reach: i4[W, 2], least and greatest mass that words touch on axis a. O(places)."""
-    for w in range(first_word, last_word):
-        least, greatest = 65535, 0
-        for place in range(words.place[w], words.end[w]):
-            k = constraint_on(bounds.start, bounds.axis, slot_of_place[place], a)
-            least = min(least, np.int64(bounds.mass[k, 0]))
-            greatest = max(greatest, np.int64(bounds.mass[k, 1]))
-        reach[w, 0], reach[w, 1] = least, greatest
-
-
-@kernel
 def place_lines(words, n_axes, longest, line_length):
     """Write words.at, and line_length: i8[M + 1], words of a line. O(W).
 
@@ -138,10 +125,10 @@ def draw_lines(bounds, slot_of_place, words, line_start, line_length, lines):
                     lines[at + b * line_length[a]] |= bit
 
 
-def build_words(slot_of_place, groups, lines, first, n_groups, n_axes):
+def build_words(slot_of_place, first, groups, lines, n_axes):
     """The words of all groups, but for ``at``, and group: i4[G + 1, 6] as of fence_groups."""
     n = len(slot_of_place)
-    group = np.zeros((n_groups + 1, 6), np.int32)
+    group = np.zeros((len(groups.size) + 1, 6), np.int32)
     room = Words(
         np.empty(n, np.int32), np.empty(n, np.int32),
         np.empty((n, 3), np.int32), np.empty((0, 3), np.uint32),
@@ -151,33 +138,6 @@ def build_words(slot_of_place, groups, lines, first, n_groups, n_axes):
     at = np.zeros((n_words, 3), np.uint32)
     words = Words(*(array[:n_words].copy() for array in room[:3]), at)
     return words, group
-
-
-def sort_root_words(bounds, slot_of_place, words, group, root_of_axis):
-    """Sort the words of every root group by the masses they touch on its axis.
-
-    Returns the words, root_start: i4[M + 1] and root: i4[R, 4], for words of like reach one row:
-    first word, word after the last, least and greatest mass.
-    """
-    n_axes = len(root_of_axis) - 1
-    reach = np.empty((len(words.place), 2), np.int32)
-    new_order = np.arange(len(reach))
-    rows, n_rows, root_start = [], 0, np.zeros(n_axes + 1, np.int32)
-    for a, g in enumerate(root_of_axis[:-1].tolist()):
-        first, last = (int(group[g, 5]), int(group[g + 1, 5])) if g >= 0 else (0, 0)
-        if first < last:
-            reach_of_words(bounds, slot_of_place, words, first, last, a, reach)
-            like = (reach[first:last, 0] >> 13) * 8 + (reach[first:last, 1] >> 13)
-            order = np.argsort(like, kind="stable")
-            new_order[first:last] = first + order
-            cuts = np.append(np.nonzero(np.diff(like[order], prepend=-1))[0], last - first)
-            least = np.minimum.reduceat(reach[first + order, 0], cuts[:-1])
-            greatest = np.maximum.reduceat(reach[first + order, 1], cuts[:-1])
-            rows.append(np.column_stack([first + cuts[:-1], first + cuts[1:], least, greatest]))
-        n_rows += len(rows[-1]) if first < last else 0
-        root_start[a + 1] = n_rows
-    root = np.concatenate([*rows, np.zeros((0, 4))]).astype(np.int32)
-    return Words(*(array[new_order] for array in words)), root_start, root
 
 
 def build_lines(bounds, slot_of_place, words, n_axes):

@@ -23,7 +23,7 @@ from tamis.kernels.sparse_match import (
     clear_event,
     encode_event,
     find_groups,
-    find_roots,
+    find_runs,
     take_words,
 )
 from tamis.kernels.sparse_scratch import open_handle
@@ -75,8 +75,10 @@ def count_sparse(handle: Any, event: Any) -> Any:
     part, _, scratch = open_handle(handle)
     n_present = encode_event(part, scratch, event)
     n_places, n_words = find_groups(part, scratch, n_present)
-    n_words = find_roots(part, scratch, n_present, n_words)
+    n_runs = find_runs(part, scratch, n_present)
     n_looks = np.int64(0)
+    for run in range(n_runs):
+        n_looks += scratch.run[2 * run + 1] - scratch.run[2 * run]
     for span in range(n_places):
         n_looks += scratch.place_span[2 * span + 1] - scratch.place_span[2 * span]
     n_taken = np.int64(0)
