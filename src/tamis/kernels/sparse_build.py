@@ -46,7 +46,7 @@ FREE_FIRST, FREE_END, N_AXES, N_CELLS, N_FIELDS = range(5, 10)
 
 
 class SparsePart(NamedTuple):
-    """P slots on N places, M axes, G groups, W words; arrays are flat, rows of r items a[r*i]."""
+    """P slots, N places, M axes, G groups, W words, B blocks; arrays are flat: row i from a[r*i]."""
 
     layout: Array  # i8[10]: test_layout, record_layout, the unconstrained places, M, D, F
     columns: Array  # i4[M], ascending: the column of an axis
@@ -65,19 +65,18 @@ class SparsePart(NamedTuple):
     cell_group: Array  # i4[D]
     group: Array  # i4[6(G + 1)]: first place, fences, end of the places to scan, first word
     plot_start: Array  # i4[M + 1], see sparse_strips
-    plot: Array  # i4[3(Q + 1)]: second axis, first strip, first fence
-    strip: Array  # i4[3(S + 1)]: first place, least and greatest mass
-    fence: Array  # u1[..]
+    plot: Array  # i4[2(Q + 1)]: second axis, first strip
+    gate: Array  # i4[2 N_GATES Q]: first strip, end
+    strip: Array  # i4[3(S + 1)]: first block, least and greatest mass
+    fence: Array  # u1[2 N_FENCES S]: first block, end
     mark: Array  # u1[M], see sparse_strip_tests
-    test_mark: Array  # u4[R + LANES]
-    test_low: Array  # u4[R + LANES]
-    test_width: Array  # u4[R + LANES]
+    strip_test: Array  # u1[3 ITEMS B]
     line_start: Array  # i8[M + 1]
     line_length: Array  # i8[M + 1]
     lines: Array  # u8[L], lines[0] all ones
     word: Array  # u4[4W]
     reach: Array  # u8[W], see sparse_reach
-    test: Array  # u4[N - R], see sparse_records
+    test: Array  # u4[N - BLOCK B], see sparse_records
     record: Array  # u4[FN]
 
 

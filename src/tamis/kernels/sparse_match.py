@@ -6,7 +6,7 @@ An event
 2. probes the directory once, twice or four times for every kind of group, and takes what its
    masses can touch: spans of places to scan, and words;
 3. ANDs three lines a word and lists the places whose bits are left;
-4. looks through the plots for the runs of places that its masses can touch;
+4. looks through the plots for the blocks that its masses can touch;
 5. decides about places by test, record and, on a tie, exact bounds.
 
 Each step is a loop of its own without branches on data in memory, and asks for what the next one
@@ -24,28 +24,27 @@ from tamis.kernels.memory import prefetch_at
 from tamis.kernels.sparse_axes import jump_cell, locate
 from tamis.kernels.sparse_build import (
     AXIS_BITS,
-    CODE_BITS,
     FREE_END,
     FREE_FIRST,
     N_AXES,
     N_CELLS,
-    N_FIELDS,
     TEST_AXIS_BITS,
     TEST_BITS,
     TEST_SECOND,
 )
 from tamis.kernels.sparse_directory import find
+from tamis.kernels.sparse_fit import ask_for_records, check_records
 from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT, quarter_of
 from tamis.kernels.sparse_reach import is_in_reach, reach_on
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
-from tamis.kernels.sparse_strip_tests import MISSING, step_of, test_runs
-from tamis.kernels.sparse_strips import FENCE_SHIFT
+from tamis.kernels.sparse_strip_tests import MISSING, add_run, step_of, test_blocks
+from tamis.kernels.sparse_strips import FENCE_SHIFT, GATE_SHIFT, N_FENCES, N_GATES
 from tamis.kernels.sparse_vectors import LANES, TABLE, which_hold, which_hold_plainly
 from tamis.kernels.sparse_words import BUCKET_SHIFT
 
 TESTS_A_LINE = 16  # of the cache
 SOON = 8 * TESTS_A_LINE  # places of a span whose tests are asked for at once
-RUNS = 128  # tested at once, of less than 256 places each
+BLOCKS = 512  # of strips, tested at once
 
 
 @kernel
@@ -74,7 +73,7 @@ def encode_event(part, s, event):
             part.is_exact[a], s.value[a],
         )  # fmt: skip
         code = 2 * (code >> part.shift[a])
-        s.least[a], s.most[a] = code - part.ties[a], code + part.ties[a]
+        s.codes[a] = code + part.ties[a]
         s.mass[a], s.rough[a] = mass, mass >> drop
         s.line[a] = part.line_start[a] + (mass >> BUCKET_SHIFT) * part.line_length[a]
         s.table[part.mark[a]] = step_of(mass)
@@ -86,7 +85,7 @@ def clear_event(part, s, n_present):
     """Make all values missing again."""
     for i in range(n_present):
         a = s.present[i]
-        s.least[a], s.most[a], s.mass[a], s.rough[a] = NOTHING, NOTHING, NO_MASS, NOTHING
+        s.codes[a], s.mass[a], s.rough[a] = NOTHING, NO_MASS, NOTHING
         s.line[a] = part.line_start[a] + N_BUCKETS * part.line_length[a]
         s.table[part.mark[a]] = MISSING
 
@@ -151,24 +150,24 @@ def find_groups(part, s, n_present):
 
 
 @kernel
-def find_runs(part, s, n_present):
-    """Write the runs of all strips that the event touches to s.run; returns how many."""
+def find_blocks(part, s, n_present):
+    """Write the blocks of all strips that the event touches to s.block; returns how many."""
     n = np.int64(0)
     for i in range(n_present):
         a = s.present[i]
         x = s.mass[a]
-        for q in range(3 * part.plot_start[a], 3 * part.plot_start[a + 1], 3):
-            y = s.mass[part.plot[q]]
+        for q in range(part.plot_start[a], part.plot_start[a + 1]):
+            y = s.mass[part.plot[2 * q]]
             if y == NO_MASS:
                 continue
-            first, end = 3 * part.plot[q + 1], 3 * part.plot[q + 4]
-            fence = part.plot[q + 2] + 2 * (y >> FENCE_SHIFT) * (part.plot[q + 4] - part.plot[q + 1])
-            for strip in range(first, end, 3):
-                place = part.strip[strip]
-                s.run[2 * n] = place + part.fence[fence]
-                s.run[2 * n + 1] = place + part.fence[fence + 1]
-                fence += 2
-                n += (part.strip[strip + 1] <= x) & (x <= part.strip[strip + 2])
+            first, n_strips = part.plot[2 * q + 1], part.plot[2 * q + 3] - part.plot[2 * q + 1]
+            gate = 2 * (N_GATES * q + (x >> GATE_SHIFT))
+            fence = 2 * (N_FENCES * first + (y >> FENCE_SHIFT) * n_strips - first)
+            for strip in range(part.gate[gate], part.gate[gate + 1]):
+                before, until = part.fence[fence + 2 * strip], part.fence[fence + 2 * strip + 1]
+                add_run(s.block, n, np.int64(part.strip[3 * strip] + before))
+                is_touched = (part.strip[3 * strip + 1] <= x) & (x <= part.strip[3 * strip + 2])
+                n += (np.int64(until) - np.int64(before)) * is_touched
     return n
 
 
@@ -278,56 +277,6 @@ def test_candidates(part, s, n, n_kept):
     return n_kept
 
 
-@inlined
-def ask_for_records(part, s, first, end):
-    """Ask for the records of the kept places from first to end."""
-    n_fields = part.layout[N_FIELDS]
-    for i in range(first, end):
-        at = n_fields * s.kept[i]
-        prefetch_at(part.record, u64(at))
-        prefetch_at(part.record, u64(at + n_fields - 1))
-
-
-@inlined
-def holds(constraints, event, slot):
-    """Whether the event satisfies the exact bounds of a slot."""
-    ok = True
-    k, end = constraints.start[slot], constraints.start[slot + 1]
-    while ok and k < end:
-        x = event[u64(constraints.column[k])]
-        ok = constraints.low[k] <= x and x <= constraints.high[k]
-        k += 1
-    return ok
-
-
-@kernel
-def check_records(part, constraints, s, event, n, out, n_out):
-    """Append the slots of the n kept places that match to out; returns the new length."""
-    n_fields = part.layout[N_FIELDS]
-    axis_mask = np.uint32((1 << part.layout[AXIS_BITS]) - 1)
-    low_at = np.uint32(part.layout[AXIS_BITS] - 1)  # codes are taken twofold
-    width_at = np.uint32(part.layout[AXIS_BITS] + part.layout[CODE_BITS] - 1)
-    mask = np.uint32(2 * ((1 << part.layout[CODE_BITS]) - 1))
-    n_ties = 0
-    for i in range(n):
-        at = n_fields * s.kept[i]
-        margin = np.int32(0)  # least distance from a bound, twofold, less one where it may tie
-        for x in range(at + 1, at + n_fields):
-            item = part.record[x]
-            a = item & axis_mask
-            low = np.int32((item >> low_at) & mask)
-            high = np.int32(low + np.int32((item >> width_at) & mask))
-            margin = min(margin, np.int32(s.least[a] - low), np.int32(high - s.most[a]))
-        out[u64(n_out)] = part.record[at]
-        n_out += margin == 0
-        s.kept[n_ties] = part.record[at]
-        n_ties += margin == -1
-    for i in range(n_ties):
-        out[u64(n_out)] = s.kept[i]
-        n_out += holds(constraints, event, s.kept[i])
-    return n_out
-
-
 @kernel
 def take_spans(part, constraints, s, event, n_places, out, n_out):
     """Test the places of all spans; returns what is kept in s.kept, and the length of out."""
@@ -336,7 +285,7 @@ def take_spans(part, constraints, s, event, n_places, out, n_out):
         place_span, n_kept = test_places(part, s, place_span, n_places)
         ask_for_records(part, s, np.int64(0), n_kept)
         if place_span < n_places or n_kept > ROOM - 64 * CHUNK:
-            n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+            n_out = check_records(part, constraints, s, event, np.int64(0), n_kept, out, n_out)
             n_kept = np.int64(0)
     return n_kept, n_out
 
@@ -354,26 +303,32 @@ def take_all_words(part, constraints, s, event, n_words, n_kept, out, n_out):
         n_kept = test_candidates(part, s, n, n_before)
         ask_for_records(part, s, n_before, n_kept)
         if n_kept > ROOM - 64 * CHUNK:
-            n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+            n_out = check_records(part, constraints, s, event, np.int64(0), n_kept, out, n_out)
             n_kept = np.int64(0)
     return n_kept, n_out
 
 
 @kernel
-def take_runs(part, constraints, s, event, n_runs, n_kept, out, n_out):
-    """Test the places of all runs; returns what is kept in s.kept, and the length of out."""
-    base = part.layout[FREE_END]
-    for i in range(0, n_runs, RUNS):
+def take_blocks(part, constraints, s, event, n_blocks, n_kept, out, n_out):
+    """Append the slots that match of all blocks and of what is kept; returns the length of out.
+
+    Records are looked at while those of the next blocks are on their way, and not much later:
+    what the tests of blocks push out of the cache would have to be fetched again.
+    """
+    base, n_checked = part.layout[FREE_END], np.int64(0)
+    for i in range(0, n_blocks, BLOCKS):
         n_before = n_kept
-        n_kept = test_runs(
-            s.run, np.int64(i), min(i + RUNS, n_runs), base,
-            part.test_mark, part.test_low, part.test_width, s.table, s.kept, n_before,
+        n_kept = test_blocks(
+            s.block, np.int64(i), min(i + BLOCKS, n_blocks), base, part.strip_test, s.table,
+            s.kept, n_before,
         )  # fmt: skip
         ask_for_records(part, s, n_before, n_kept)
+        n_out = check_records(part, constraints, s, event, n_checked, n_before, out, n_out)
+        n_checked = n_before
         if n_kept > ROOM - 64 * CHUNK:
-            n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
-            n_kept = np.int64(0)
-    return n_kept, n_out
+            n_out = check_records(part, constraints, s, event, n_checked, n_kept, out, n_out)
+            n_checked = n_kept = np.int64(0)
+    return check_records(part, constraints, s, event, n_checked, n_kept, out, n_out)
 
 
 @inlined
@@ -386,9 +341,8 @@ def match(part, constraints, s, event, out):
     n_places, n_words = find_groups(part, s, n_present)
     n_kept, n_out = take_spans(part, constraints, s, event, n_places, out, np.int64(0))
     n_kept, n_out = take_all_words(part, constraints, s, event, n_words, n_kept, out, n_out)
-    n_runs = find_runs(part, s, n_present)
-    n_kept, n_out = take_runs(part, constraints, s, event, n_runs, n_kept, out, n_out)
-    n_out = check_records(part, constraints, s, event, n_kept, out, n_out)
+    n_blocks = find_blocks(part, s, n_present)
+    n_out = take_blocks(part, constraints, s, event, n_blocks, n_kept, out, n_out)
     clear_event(part, s, n_present)
     return n_out
 

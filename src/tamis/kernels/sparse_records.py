@@ -85,6 +85,9 @@ def write_records(bounds, slot_of_place, lead, n_axes, layout, record):
     anything = ((1 << bits) - 1) << (low_at + bits)
     for place in range(slot_of_place.size):
         slot = slot_of_place[place]
+        record[place] = 0
+        if slot < 0:  # nobody
+            continue
         record[place, 0] = slot
         x = 1
         for q in range(start[slot], start[slot + 1]):

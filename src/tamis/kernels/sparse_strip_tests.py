@@ -1,42 +1,33 @@
-"""Tests of strips: four constraints of a place at eight bits each, for runs of places at once.
+"""Tests of strips: four constraints of a place at eight bits each, for blocks of places at once.
 
-A test is three numbers of four bytes, a byte for each constraint: the *mark* of its axis, its low
-and its width (high - low), so that one comparison of x - low, without sign, tells whether x is
-inside. An event has a table of what it holds by mark. There are marks for the axes that most
-slots at the root constrain; a constraint on another is left to the record. With AVX-512 sixteen
-places, 64 constraints, are looked up and compared by a few instructions.
+A constraint is three bytes: the *mark* of its axis, its low and its width (high - low), so that
+one comparison of x - low, without sign, tells whether x is inside. A block holds the marks of the
+constraints of its 16 places, then their lows, then their widths. An event has a table of what it
+holds by mark. There are marks for the axes that most slots at the root constrain; a constraint on
+another is left to the record. With AVX-512 a block is looked up and compared in a few
+instructions.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba import uint64 as u64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tamis.kernels.compiled import Array, inlined, kernel
-from tamis.kernels.sparse_strips import N_FENCES
+from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.memory import aligned_zeros
+from tamis.kernels.sparse_strips import BLOCK, N_FENCES
 from tamis.kernels.vectors import declare, has_instructions
 
 N_ITEMS = 4  # constraints of a test
-LANES = 16  # places at once; tests have room for so many more
+ITEMS = BLOCK * N_ITEMS  # constraints of a block
+MAX_RUN = 16  # blocks; a strip has no more
 N_MARKS = 128
 ANYTHING, UNMARKED = N_MARKS - 2, N_MARKS - 1  # of no constraint; of axes that are not looked up
 N_STEPS = 254  # values of a byte; one more is greater than any
 MISSING = 255
-
-
-class StripTests(NamedTuple):
-    """The tests of R places, and the mark of every axis."""
-
-    mark: Array  # u1[M]
-    test_mark: Array  # u4[R + LANES], a byte a constraint
-    test_low: Array  # u4[R + LANES]
-    test_width: Array  # u4[R + LANES]
 
 
 @inlined
@@ -58,25 +49,27 @@ def mark_axes(bounds, slots):
 
 
 @kernel
-def write_strip_tests(bounds, pair, slot_of_place, mark, items):
-    """Write items: u1[3, R + LANES, N_ITEMS], marks, lows and widths. O(constraints).
+def write_strip_tests(bounds, pair, slot_of_place, mark, tests):
+    """Write tests: u1[B, 3, BLOCK, N_ITEMS], marks, lows and widths. O(constraints).
 
-    Of each place the constraints that say most beside what strip and run say of ``pair``.
+    Of each place the constraints that say most beside what strip and run say of ``pair``. That of
+    a place without a slot never holds.
     """
     mass, share, order = bounds.mass, bounds.share, bounds.order
     best, value = np.zeros(N_ITEMS, np.int64), np.zeros(N_ITEMS)
-    items[0], items[1], items[2] = ANYTHING, 0, 255
+    tests[:, 0], tests[:, 1], tests[:, 2] = ANYTHING, 0, 255
     for place in range(slot_of_place.size):
-        slot = slot_of_place[place]
+        slot, block, at = slot_of_place[place], place // BLOCK, place % BLOCK
+        if slot < 0:
+            tests[block, 1, at, 0], tests[block, 2, at, 0] = 1, 0
+            continue
         n = 0
         for q in range(bounds.start[slot], bounds.start[slot + 1]):
             k = order[q]
             if mark[bounds.axis[k]] == UNMARKED:
                 continue
             v = share[k] + 1.0 / N_STEPS
-            if k == pair[slot, 1]:
-                v /= v + 2.0 / N_FENCES
-            elif k == pair[slot, 0]:
+            if k == pair[slot, 0] or k == pair[slot, 1]:
                 v /= v + 4.0 / N_FENCES
             if n == N_ITEMS and v >= value[n - 1]:
                 continue
@@ -89,42 +82,47 @@ def write_strip_tests(bounds, pair, slot_of_place, mark, items):
         for x in range(n):
             k = best[x]
             low, high = step_of(np.int64(mass[k, 0])), step_of(np.int64(mass[k, 1]))
-            items[0, place, x] = mark[bounds.axis[k]]
-            items[1, place, x], items[2, place, x] = low, high - low
+            tests[block, 0, at, x] = mark[bounds.axis[k]]
+            tests[block, 1, at, x], tests[block, 2, at, x] = low, high - low
 
 
 def build_strip_tests(bounds, pair, slot_of_place):
-    """The tests of the places of all strips."""
-    mark = mark_axes(bounds, slot_of_place)
-    items = np.empty((3, len(slot_of_place) + LANES, N_ITEMS), np.uint8)
-    write_strip_tests(bounds, pair, slot_of_place, mark, items)
-    return StripTests(mark, *items.reshape(3, -1).view(np.uint32))
+    """mark: u1[M], and the tests of all blocks: u1[B, 3, BLOCK, N_ITEMS]."""
+    mark = mark_axes(bounds, slot_of_place[slot_of_place >= 0])
+    tests = aligned_zeros((len(slot_of_place) // BLOCK, 3, BLOCK, N_ITEMS), np.uint8)
+    write_strip_tests(bounds, pair, slot_of_place, mark, tests)
+    return mark, tests
 
 
 @inlined
-def test_runs_plainly(runs, first, last, base, marks, lows, widths, table, kept, n_kept):
-    """``test_runs``, one after another."""
+def add_run_plainly(blocks, n, first):
+    """``add_run``, one after another."""
+    for i in range(MAX_RUN):
+        blocks[n + i] = first + i
+
+
+@inlined
+def test_blocks_plainly(blocks, first, last, base, tests, table, kept, n_kept):
+    """``test_blocks``, one after another."""
     for i in range(first, last):
-        for k in range(runs[2 * i], runs[2 * i + 1]):
-            mark, low, width = u64(marks[k]), u64(lows[k]), u64(widths[k])
-            holds = True
-            for _ in range(N_ITEMS):
-                inside = u64(table[mark & u64(255)]) - low
-                holds &= inside & u64(255) <= width & u64(255)
-                mark, low, width = mark >> u64(8), low >> u64(8), width >> u64(8)
-            kept[n_kept] = base + k
+        for lane in range(BLOCK):
+            at, holds = 3 * ITEMS * blocks[i] + N_ITEMS * lane, True
+            for x in range(at, at + N_ITEMS):
+                inside = np.int64(table[tests[x]]) - tests[x + ITEMS]
+                holds &= inside & 255 <= tests[x + 2 * ITEMS]
+            kept[n_kept] = base + BLOCK * blocks[i] + lane
             n_kept += holds
     return n_kept
 
 
 _I1, _I8, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
-_PLACES, _ITEMS = ir.VectorType(_I32, LANES), ir.VectorType(_I8, LANES * N_ITEMS)
+_PLACES, _ITEMS = ir.VectorType(_I32, BLOCK), ir.VectorType(_I8, ITEMS)
 
 
 def _all(builder, number):
     """A vector with a number in every lane."""
     one = builder.insert_element(ir.Constant(_PLACES, ir.Undefined), number, _I32(0))
-    return builder.shuffle_vector(one, one, ir.Constant(_PLACES, [0] * LANES))
+    return builder.shuffle_vector(one, one, ir.Constant(_PLACES, [0] * BLOCK))
 
 
 def _load(builder, pointer, index):
@@ -132,50 +130,70 @@ def _load(builder, pointer, index):
     return builder.load(place, align=1)
 
 
+def _hold(builder, held, tests, block):
+    """Which places of a block hold what an event has: a bit each."""
+    look_up = declare(builder, "llvm.x86.avx512.vpermi2var.qi.512", _ITEMS, [_ITEMS] * 3)
+    at = builder.mul(block, _I64(3 * ITEMS))
+    mark, low, width = (
+        _load(builder, tests, builder.add(at, _I64(ITEMS * side))) for side in range(3)
+    )
+    inside = builder.sub(builder.call(look_up, [held[0], mark, held[1]]), low)
+    is_more = builder.icmp_unsigned(">", inside, width)
+    greater = builder.select(is_more, inside, width)
+    return builder.icmp_unsigned(
+        "==", builder.bitcast(greater, _PLACES), builder.bitcast(width, _PLACES)
+    )
+
+
+def _keep(builder, holds, first, kept, n):
+    """Append the places of a block that hold, the first of which is ``first``."""
+    bits = ir.VectorType(_I1, BLOCK)
+    squeeze = declare(
+        builder, "llvm.x86.avx512.mask.compress.v16i32", _PLACES, [_PLACES, _PLACES, bits]
+    )
+    count = declare(builder, "llvm.ctpop.i64", _I64, [_I64])
+    lane = ir.Constant(_PLACES, list(range(BLOCK)))
+    places = builder.add(lane, _all(builder, builder.trunc(first, _I32)))
+    squeezed = builder.call(squeeze, [places, _PLACES(None), holds])
+    before = builder.load(n)
+    to = builder.bitcast(builder.gep(kept, [before]), _PLACES.as_pointer())
+    builder.store(squeezed, to, align=4)
+    is_kept = builder.zext(builder.bitcast(holds, ir.IntType(BLOCK)), _I64)
+    builder.store(builder.add(before, builder.call(count, [is_kept])), n)
+
+
 @intrinsic
-def _test_vectors(typingctx, runs, first, last, base, marks, lows, widths, table, kept, n_kept):
+def _test_vectors(typingctx, blocks, first, last, base, tests, table, kept, n_kept):
     def codegen(context, builder, signature, args):
-        runs, first_run, last_run, base, marks, lows, widths, table, kept, n_kept = args
-        look_up = declare(builder, "llvm.x86.avx512.vpermi2var.qi.512", _ITEMS, [_ITEMS] * 3)
-        squeeze = declare(
-            builder, "llvm.x86.avx512.mask.compress.v16i32", _PLACES,
-            [_PLACES, _PLACES, ir.VectorType(_I1, LANES)],
-        )  # fmt: skip
-        count = declare(builder, "llvm.ctpop.i64", _I64, [_I64])
-        held = [_load(builder, table, _I64(at)) for at in (0, N_MARKS // 2)]
-        lane = ir.Constant(_PLACES, list(range(LANES)))
-        base = builder.trunc(base, _I32)
+        blocks, first, last, base, tests, table, kept, n_kept = args
+        held = [_load(builder, table, _I64(at)) for at in (0, ITEMS)]
         n = cgutils.alloca_once_value(builder, n_kept)
-        with cgutils.for_range(builder, last_run, first_run) as run:
-            at = builder.gep(runs, [builder.mul(run.index, _I64(2))])
-            first = builder.sext(builder.load(at), _I64)
-            end = builder.sext(builder.load(builder.gep(at, [_I64(1)])), _I64)
-            with cgutils.for_range_slice(builder, first, end, _I64(LANES), _I64) as (k, _):
-                mark, low, width = (_load(builder, items, k) for items in (marks, lows, widths))
-                inside = builder.sub(builder.call(look_up, [held[0], mark, held[1]]), low)
-                is_more = builder.icmp_unsigned(">", inside, width)
-                greater = builder.select(is_more, inside, width)
-                all_hold = builder.icmp_unsigned(
-                    "==", builder.bitcast(greater, _PLACES), builder.bitcast(width, _PLACES)
-                )
-                n_left = _all(builder, builder.trunc(builder.sub(end, k), _I32))
-                holds = builder.and_(all_hold, builder.icmp_signed("<", lane, n_left))
-                place = builder.add(
-                    lane, _all(builder, builder.add(base, builder.trunc(k, _I32)))
-                )
-                squeezed = builder.call(squeeze, [place, _PLACES(None), holds])
-                before = builder.load(n)
-                to = builder.bitcast(builder.gep(kept, [before]), _PLACES.as_pointer())
-                builder.store(squeezed, to, align=4)
-                bits = builder.zext(builder.bitcast(holds, ir.IntType(LANES)), _I64)
-                builder.store(builder.add(before, builder.call(count, [bits])), n)
+        with cgutils.for_range(builder, last, first) as loop:
+            block = builder.sext(builder.load(builder.gep(blocks, [loop.index])), _I64)
+            holds = _hold(builder, held, tests, block)
+            place = builder.add(base, builder.mul(block, _I64(BLOCK)))
+            _keep(builder, holds, place, kept, n)
         return builder.load(n)
 
     i8 = types.int64
-    return i8(runs, i8, i8, i8, marks, lows, widths, table, kept, i8), codegen
+    return i8(blocks, i8, i8, i8, tests, table, kept, i8), codegen
 
 
-# Append the places of runs[first:last] whose tests hold to kept: i4[.. + LANES]; returns how many
-# there are. ``runs``: i4[2..], first place and end, from ``base`` on, as ``marks``, ``lows`` and
-# ``widths``: u4[R + LANES] are. ``table``: u1[N_MARKS], what the event holds.
-test_runs = _test_vectors if has_instructions("avx512vbmi", "avx512vl") else test_runs_plainly
+@intrinsic
+def _add_vector(typingctx, blocks, n, first):
+    def codegen(context, builder, signature, args):
+        lane = ir.Constant(_PLACES, list(range(BLOCK)))
+        run = builder.add(lane, _all(builder, builder.trunc(args[2], _I32)))
+        to = builder.bitcast(builder.gep(args[0], [args[1]]), _PLACES.as_pointer())
+        builder.store(run, to, align=4)
+        return context.get_dummy_value()
+
+    return types.void(blocks, types.int64, types.int64), codegen
+
+
+# Write the numbers from ``first`` on to blocks[n:]: i4[.. + MAX_RUN], for the longest run.
+add_run = _add_vector if has_instructions("avx512f") else add_run_plainly
+# Append the places of blocks[first:last]: i4 whose tests hold to kept: i4[.. + BLOCK]; returns how
+# many there are. Block 0 begins at place ``base``. ``tests``: u1[3 ITEMS B]. ``table``:
+# u1[N_MARKS], what the event holds.
+test_blocks = _test_vectors if has_instructions("avx512vbmi") else test_blocks_plainly

@@ -2,9 +2,9 @@
 
 Such a slot chooses two of its constraints, and all that choose the same axes form a *plot*. The
 places of a plot are cut into *strips* that are near each other on the first axis, and ordered by
-the low on the second. So of a strip that an event touches on the first axis it is a *run* of
-places that can hold it on the second: fences tell its first place and its end for each of 32
-buckets of the second. Runs are scanned, see ``sparse_strip_scan``: their tests lie side by side.
+the low on the second. A strip is some blocks of 16 places, whose tests lie side by side
+(``sparse_strip_tests``). Of a strip that an event touches on the first axis it is a *run* of
+blocks that can hold it on the second: *gates* of a plot tell the strips, *fences* the blocks.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from numba import uint64 as u64
 from tamis.kernels.compiled import Array, kernel
 from tamis.kernels.sparse_directory import mix
 
-STRIP = 192  # places of a strip, more or less; a fence has eight bits
-N_FENCES = 32  # buckets of the second axis
-FENCE_SHIFT = 16 - (N_FENCES.bit_length() - 1)  # from mass to bucket
+BLOCK = 16  # places whose tests are looked at at once
+STRIP = 12 * BLOCK  # places of a strip at most
+N_GATES, N_FENCES = 64, 32  # buckets of the first axis and of the second
+GATE_SHIFT, FENCE_SHIFT = (17 - n.bit_length() for n in (N_GATES, N_FENCES))  # from mass to bucket
 N_COLOURS = 4  # any five axes have two of one colour
 MAX_PICK = 6  # constraints of a slot that may choose its plot
 # Costs in ns: testing a place of a run, looking for the runs of a plot
@@ -38,9 +39,10 @@ class Plots(NamedTuple):
     """Q plots of S strips, by first axis and second axis."""
 
     plot_start: Array  # i4[M + 1]: the plots whose first axis is a
-    plot: Array  # i4[Q + 1, 3]: second axis, first strip, first fence
-    strip: Array  # i4[S + 1, 3]: first place, least and greatest mass on the first axis
-    fence: Array  # u1[..]: of a plot, by bucket and strip, first place and end, from its first on
+    plot: Array  # i4[Q + 1, 2]: second axis, first strip
+    gate: Array  # i4[Q, N_GATES, 2]: by bucket of the first axis, first strip and end
+    strip: Array  # i4[S + 1, 3]: first block, least and greatest mass on the first axis
+    fence: Array  # u1[..]: of a plot, by bucket of the second axis and strip, first block and end
 
 
 @kernel
@@ -103,73 +105,91 @@ def pair_key(a, b):
 def order_places(bounds, pair, n_axes):
     """The slots at the root, by plot, strip and low on the second axis, and where plots begin.
 
-    ``pair``: i4[P, 2], as of choose_pairs. Returns slots: i4[R], the first place of every strip
-    and the end: i8[S + 1], and the first strip of every plot and the end: i8[Q + 1].
+    ``pair``: i4[P, 2], as of choose_pairs. Returns slots by place: i4[BLOCK B], -1 where a strip
+    does not fill its last block, the first block of every strip and the end: i8[S + 1], and the
+    first strip of every plot and the end: i8[Q + 1].
     """
     slots = np.nonzero(pair[:, 0] >= 0)[0]
     one, two = pair[slots, 0], pair[slots, 1]
     key = bounds.axis[one].astype(np.int64) * n_axes + bounds.axis[two]
     order = np.lexsort((bounds.mass[one, 0], key))
-    first = np.nonzero(np.diff(key[order], prepend=-1))[0]
-    size = np.diff(np.append(first, len(slots)))
+    plot_first = np.append(np.nonzero(np.diff(key[order], prepend=-1))[0], len(slots))
+    size = np.diff(plot_first)
     n_strips = -(-size // STRIP)
-    plot_first = np.concatenate([[0], np.cumsum(n_strips)])
-    nth = np.arange(plot_first[-1]) - np.repeat(plot_first[:-1], n_strips)
-    cut = np.repeat(first, n_strips) + nth * np.repeat(size, n_strips) // np.repeat(
-        n_strips, n_strips
-    )
-    strip_first = np.append(cut, len(slots))
-    strip = np.repeat(np.arange(len(cut)), np.diff(strip_first))
+    first_strip = np.concatenate([[0], np.cumsum(n_strips)])
+    nth = np.arange(first_strip[-1]) - np.repeat(first_strip[:-1], n_strips)
+    in_plot = nth * np.repeat(size, n_strips) // np.repeat(n_strips, n_strips)
+    strip_first = np.append(np.repeat(plot_first[:-1], n_strips) + in_plot, len(slots))
+    strip_size = np.diff(strip_first)
+    first_block = np.concatenate([[0], np.cumsum(-(-strip_size // BLOCK))])
+    strip = np.repeat(np.arange(len(strip_size)), strip_size)
     order = order[np.lexsort((bounds.mass[two[order], 0], strip))]
-    return slots[order].astype(np.int32), strip_first, plot_first
+    of_place = np.full(BLOCK * first_block[-1], -1, np.int32)
+    of_place[np.arange(len(slots)) + (BLOCK * first_block - strip_first)[strip]] = slots[order]
+    return of_place, first_block, first_strip
 
 
 @kernel
-def write_strips(bounds, pair, slot_of_place, plot, strip, fence):
-    """Write reaches and fences; ``strip`` has its first places, ``plot`` all. O(places).
+def write_fences(bounds, pair, slot_of_place, plot, strip, fence):
+    """Write the reaches of strips, which have their first blocks, and fences. O(places).
 
-    ``slot_of_place``: i4[R], those of the strips. A place is in the run of a bucket unless all up
-    to it end before, or it and all after it begin behind.
+    A place is in the run of a bucket unless all up to it end before, or it and all after it begin
+    behind.
     """
     mass = bounds.mass
     for q in range(plot.shape[0] - 1):
         n_strips = plot[q + 1, 1] - plot[q, 1]
         for s in range(plot[q, 1], plot[q + 1, 1]):
-            at = plot[q, 2] + 2 * (s - plot[q, 1])
-            first, end = strip[s, 0], strip[s + 1, 0]
-            least, greatest = 65535, 0
-            n_before = n_until = np.int64(0)
-            for bucket in range(N_FENCES):
-                while first + n_until < end:
-                    k = pair[slot_of_place[first + n_until], 1]
-                    if mass[k, 0] >> FENCE_SHIFT > bucket:
-                        break
-                    n_until += 1
-                while first + n_before < end:
-                    k = pair[slot_of_place[first + n_before], 1]
-                    if mass[k, 1] >> FENCE_SHIFT >= bucket:
-                        break
-                    n_before += 1
-                fence[at + 2 * n_strips * bucket] = min(n_before, n_until)
-                fence[at + 2 * n_strips * bucket + 1] = n_until
+            at = 2 * N_FENCES * plot[q, 1] + 2 * (s - plot[q, 1])
+            first, end = BLOCK * strip[s, 0], BLOCK * strip[s + 1, 0]
+            while slot_of_place[end - 1] < 0:
+                end -= 1
+            strip[s, 1], strip[s, 2] = 65535, 0
             for place in range(first, end):
                 k = pair[slot_of_place[place], 0]
-                least = min(least, np.int64(mass[k, 0]))
-                greatest = max(greatest, np.int64(mass[k, 1]))
-            strip[s, 1], strip[s, 2] = least, greatest
+                strip[s, 1] = min(strip[s, 1], np.int32(mass[k, 0]))
+                strip[s, 2] = max(strip[s, 2], np.int32(mass[k, 1]))
+            before = until = first
+            for bucket in range(N_FENCES):
+                while (
+                    until < end and mass[pair[slot_of_place[until], 1], 0] >> FENCE_SHIFT <= bucket
+                ):
+                    until += 1
+                while (
+                    before < until
+                    and mass[pair[slot_of_place[before], 1], 1] >> FENCE_SHIFT < bucket
+                ):
+                    before += 1
+                fence[at] = (before - first) // BLOCK
+                fence[at + 1] = (until - first + BLOCK - 1) // BLOCK if before < until else 0
+                at += 2 * n_strips
+
+
+@kernel
+def write_gates(plot, strip, gate):
+    """Write gate: i4[Q, N_GATES, 2]. O(strips + gates)."""
+    for q in range(plot.shape[0] - 1):
+        first, end = plot[q, 1], plot[q + 1, 1]
+        before = until = first
+        for bucket in range(N_GATES):
+            while until < end and strip[until, 1] >> GATE_SHIFT <= bucket:
+                until += 1
+            while before < until and strip[before, 2] >> GATE_SHIFT < bucket:
+                before += 1
+            gate[q, bucket, 0], gate[q, bucket, 1] = before, until
 
 
 def build_plots(bounds, pair, n_axes):
-    """Slots by place: i4[R], and Plots; places are counted from the first of all strips on."""
-    slots, strip_first, plot_first = order_places(bounds, pair, n_axes)
-    plot = np.zeros((len(plot_first), 3), np.int32)
-    strip = np.zeros((len(strip_first), 3), np.int32)
-    strip[:, 0] = strip_first
-    plot[:, 1] = plot_first
-    plot[:, 2] = 2 * N_FENCES * plot_first
-    leaders = pair[slots[strip_first[plot_first[:-1]]]]
+    """Slots by place, as of order_places, and Plots."""
+    slot_of_place, first_block, first_strip = order_places(bounds, pair, n_axes)
+    plot = np.zeros((len(first_strip), 2), np.int32)
+    strip = np.zeros((len(first_block), 3), np.int32)
+    gate = np.zeros((len(first_strip) - 1, N_GATES, 2), np.int32)
+    fence = np.zeros(2 * N_FENCES * first_strip[-1], np.uint8)
+    plot[:, 1], strip[:, 0] = first_strip, first_block
+    leaders = pair[slot_of_place[BLOCK * first_block[first_strip[:-1]]]]
     plot[:-1, 0] = bounds.axis[leaders[:, 1]]
     plot_start = np.searchsorted(bounds.axis[leaders[:, 0]], np.arange(n_axes + 1))
-    fence = np.zeros(2 * N_FENCES * plot_first[-1], np.uint8)
-    write_strips(bounds, pair, slots, plot, strip, fence)
-    return slots, Plots(plot_start.astype(np.int32), plot, strip, fence)
+    write_fences(bounds, pair, slot_of_place, plot, strip, fence)
+    write_gates(plot, strip, gate)
+    return slot_of_place, Plots(plot_start.astype(np.int32), plot, gate, strip, fence)

@@ -43,14 +43,20 @@ def which_hold_plainly(test, first, n, rough, low_at, width_at, axis_mask, mask,
     return found
 
 
-def _all(builder, number):
+def all_lanes(builder, number):
     """A vector with a number in every lane."""
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, _I32(0))
     return builder.shuffle_vector(one, one, ir.Constant(_VECTOR, [0] * LANES))
 
 
-def _look_up(builder, table, at):
-    """table[at] of every lane."""
+def look_up(builder, pointer, at):
+    """pointer[at] of every lane, below TABLE."""
+    table = [
+        builder.load(
+            builder.bitcast(builder.gep(pointer, [_I64(LANES * i)]), _VECTOR.as_pointer()), align=4
+        )
+        for i in range(TABLE // LANES)
+    ]
     pick = declare(builder, "llvm.x86.avx512.vpermi2var.d.512", _VECTOR, [_VECTOR] * 3)
     low, high = (builder.call(pick, [table[i], at, table[i + 1]]) for i in (0, 2))
     half = ir.Constant(_VECTOR, [TABLE // 2] * LANES)
@@ -66,20 +72,16 @@ def _test_vector(typingctx, test, first, n, rough, low_at, width_at, axis_mask, 
             builder, "llvm.masked.load.v16i32.p0", _VECTOR, [pointer, _I32, _BITS, _VECTOR]
         )
         lane = ir.Constant(_VECTOR, list(range(LANES)))
-        n_lanes = _all(builder, builder.trunc(args[2], _I32))
+        n_lanes = all_lanes(builder, builder.trunc(args[2], _I32))
         is_there = builder.icmp_unsigned("<", lane, n_lanes)
         place = builder.bitcast(builder.gep(args[0], [args[1]]), pointer)
         one = builder.call(load, [place, _I32(4), is_there, _VECTOR(None)])
         low_at, width_at, axis_mask, mask, second = (
-            _all(builder, builder.trunc(number, _I32)) for number in args[4:]
+            all_lanes(builder, builder.trunc(number, _I32)) for number in args[4:]
         )
-        table = [
-            builder.load(builder.bitcast(builder.gep(args[3], [_I64(LANES * i)]), pointer), align=4)
-            for i in range(TABLE // LANES)
-        ]
         holds = is_there
         for item in (one, builder.lshr(one, second)):
-            held = _look_up(builder, table, builder.and_(item, axis_mask))
+            held = look_up(builder, args[3], builder.and_(item, axis_mask))
             low = builder.and_(builder.lshr(item, low_at), mask)
             width = builder.and_(builder.lshr(item, width_at), mask)
             inside = builder.icmp_unsigned("<=", builder.sub(held, low), width)

@@ -22,11 +22,12 @@ from tamis.kernels.sparse_match import (
     aim_words,
     clear_event,
     encode_event,
+    find_blocks,
     find_groups,
-    find_runs,
     take_words,
 )
 from tamis.kernels.sparse_scratch import open_handle
+from tamis.kernels.sparse_strips import BLOCK
 from tamis.slots.columns import Vector
 
 _LINE_WORDS = 8
@@ -75,10 +76,7 @@ def count_sparse(handle: Any, event: Any) -> Any:
     part, _, scratch = open_handle(handle)
     n_present = encode_event(part, scratch, event)
     n_places, n_words = find_groups(part, scratch, n_present)
-    n_runs = find_runs(part, scratch, n_present)
-    n_looks = np.int64(0)
-    for run in range(n_runs):
-        n_looks += scratch.run[2 * run + 1] - scratch.run[2 * run]
+    n_looks = BLOCK * find_blocks(part, scratch, n_present)
     for span in range(n_places):
         n_looks += scratch.place_span[2 * span + 1] - scratch.place_span[2 * span]
     n_taken = np.int64(0)
