@@ -46,7 +46,7 @@ FREE_FIRST, FREE_END, N_AXES, N_CELLS, N_FIELDS = range(5, 10)
 
 
 class SparsePart(NamedTuple):
-    """P slots, N places, M axes, G groups, W words, B blocks; arrays are flat: row i from a[r*i]."""
+    """P slots, N places, M axes, G groups, W words, B blocks; arrays are flat: row i at a[r*i]."""
 
     layout: Array  # i8[10]: test_layout, record_layout, the unconstrained places, M, D, F
     columns: Array  # i4[M], ascending: the column of an axis
