@@ -119,3 +119,15 @@ def test_ids_are_found_while_they_go_into_arrays(
     opened.update(Subscription("s5", "x > 0.5"))
     assert "s3" not in opened
     assert sorted(opened.match({"x": 38.0})) == ["s38", "s39", "s5"]
+
+
+@pytest.mark.parametrize("odd", ["plain", "", "ä😀", "a\0b", "\0"])
+def test_many_texts_at_once(odd: str) -> None:
+    texts = [odd, *(f"text {i}" for i in range(40))]
+    numbers = np.array([*range(40, -1, -1), 0, 7, 7], np.int32)
+    assert Stored.of(texts).texts_of(numbers) == [texts[n] for n in numbers.tolist()]
+
+
+def test_many_numbers_as_texts_at_once() -> None:
+    edges = [0, *(10**k + d for k in range(1, 10) for d in (-1, 0)), 2**31 - 1]
+    assert Counted(2**31 - 1).texts_of(np.array(edges, np.int32)) == list(map(str, edges))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.compiled import Array, kernel
+from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.memory import i4_at, u1_at
 
 _OFFSET = np.uint64(14695981039346656037)  # FNV-1a
@@ -92,22 +92,50 @@ def find_texts(letters, offsets, table, wanted, wanted_offsets, out):
 
 
 @kernel
-def join_texts(letters, offsets, numbers, ends):
-    """The letters of texts one after the other: u1[...]; writes where each ends. O(letters).
+def join_texts(letters, offsets, numbers):
+    """The letters of texts one after the other, a zero behind each: u1[...]. O(letters).
 
-    ``numbers``: i4[N]; ``ends``: i8[N]; the others as in ``fill_table``.
+    ``numbers``: i4[N]; the others as in ``fill_table``.
     """
-    n_letters = np.int64(0)
+    n_letters = np.int64(numbers.size)
     for i in range(numbers.size):
         n_letters += offsets[numbers[i] + 1] - offsets[numbers[i]]
-        ends[i] = n_letters
-    joined = np.empty(n_letters, np.uint8)
+    joined = np.zeros(n_letters, np.uint8)
     at = np.int64(0)
     for i in range(numbers.size):
         for k in range(offsets[numbers[i]], offsets[numbers[i] + 1]):
             joined[at] = letters[k]
             at += 1
+        at += 1
     return joined
+
+
+@kernel
+def join_digits(numbers):
+    """Numbers: i4[N], none negative, in decimal, a zero behind each: u1[...]. O(digits)."""
+    n_letters = np.int64(0)
+    for i in range(numbers.size):
+        n_letters += _n_digits(numbers[i]) + 1
+    joined = np.zeros(n_letters, np.uint8)
+    end = np.int64(0)
+    for i in range(numbers.size):
+        left = np.uint32(numbers[i])
+        n_digits = _n_digits(numbers[i])
+        for k in range(n_digits):
+            joined[end + n_digits - 1 - k] = np.uint8(48) + left % np.uint32(10)
+            left //= np.uint32(10)
+        end += n_digits + 1
+    return joined
+
+
+@inlined
+def _n_digits(number):
+    """The digits of a number, 0 to 2**31 - 1, in decimal."""
+    n, limit = 1, np.int64(10)
+    while number >= limit:
+        n += 1
+        limit *= 10
+    return n
 
 
 def directory_of(parts: Sequence[Any]) -> Array:

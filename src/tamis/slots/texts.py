@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.kernels.texts import enter_texts, fill_table, find_text, join_texts
+from tamis.kernels.texts import enter_texts, fill_table, find_text, join_digits, join_texts
 
 Numbers = npt.NDArray[np.int32]
 Arrays = dict[str, npt.NDArray[np.generic]]
@@ -44,7 +43,9 @@ class Counted:
 
     def texts_of(self, numbers: Numbers) -> list[str]:
         """The texts of numbers."""
-        return list(map(str, numbers.tolist()))
+        if len(numbers) <= _FEW:
+            return list(map(str, numbers.tolist()))
+        return _split(join_digits(np.ascontiguousarray(numbers, np.int32)))
 
     def arrays(self) -> Arrays:
         """What a file must hold."""
@@ -96,18 +97,22 @@ class Stored:
         if len(numbers) <= _FEW:
             view, starts = self.letters.data, self.offsets.data
             return [str(view[starts[n] : starts[n + 1]], "utf-8") for n in numbers.tolist()]
-        ends = np.empty(len(numbers), np.int64)
         wanted = np.ascontiguousarray(numbers, np.int32)
-        joined = join_texts(self.letters, self.offsets, wanted, ends)
-        letters = joined.tobytes().decode()
-        if len(letters) == len(joined):  # one letter a byte
-            return [letters[first:last] for first, last in pairwise((0, *ends.tolist()))]
-        texts: list[str] = self.array.take(pa.array(numbers)).to_pylist()
+        texts = _split(join_texts(self.letters, self.offsets, wanted))
+        if len(texts) > len(numbers):  # a text has a zero in it
+            texts = self.array.take(pa.array(numbers)).to_pylist()
         return texts
 
     def arrays(self) -> Arrays:
         """What a file must hold."""
         return {"letters": self.letters, "offsets": self.offsets, "table": self.table}
+
+
+def _split(joined: npt.NDArray[np.uint8]) -> list[str]:
+    """Texts that have a zero behind each; Python splits more quickly than it takes slices."""
+    texts = joined.tobytes().decode().split("\0")
+    texts.pop()
+    return texts
 
 
 class _Growing:
