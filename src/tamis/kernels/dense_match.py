@@ -28,7 +28,7 @@ from tamis.kernels.dense_build import (
     N_RANKS,
     bucket_of,
 )
-from tamis.kernels.dense_lines import and_one, and_three, compare_row, set_words, slot_in
+from tamis.kernels.dense_lines import and_one, and_three, misfits, set_words, slot_in
 from tamis.kernels.dense_scratch import (
     AT_ONCE,
     CHUNK,
@@ -42,6 +42,7 @@ from tamis.kernels.dense_scratch import (
 )
 from tamis.kernels.memory import prefetch
 
+ANY_CODE = GUARD - (GUARD >> (FIELD_BITS - 1))  # 1023 in every field
 LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
 LINES_AHEAD = 32  # how far ahead to prefetch
 
@@ -63,7 +64,7 @@ def encode_event(part, event, work):
     """Fill the buckets of the plan, and the keys."""
     plan, keys, edges, coarse = work.plan, work.keys, part.edges, part.coarse
     for w in range(keys.shape[1]):  # a missing value: only code 0 passes
-        keys[0, w] = keys[1, w] = u64(GUARD)
+        keys[0, w] = keys[1, w] = u64(ANY_CODE)
     plan[PLAN_BUCKET, :] = 0
     step = N_RANKS >> 1
     while step:  # rank_of for all attributes at once: their misses overlap
@@ -86,8 +87,8 @@ def encode_event(part, event, work):
             f = 2 * a + side
             code = part.codes[a, side, rank]
             shift = u64(f % FIELDS * FIELD_BITS)
-            keys[0, f // FIELDS] |= u64(code) << shift
-            keys[1, f // FIELDS] |= u64(code - part.slack[a]) << shift
+            keys[0, f // FIELDS] -= u64(code) << shift
+            keys[1, f // FIELDS] -= u64(code - part.slack[a]) << shift
 
 
 @inlined
@@ -231,14 +232,13 @@ def collect(part, work, i, n_done):
 
 @inlined
 def compare(rows, p, keys, n_words):
-    """How the row from p on fits the keys (flat): 0 no, 1 tie, 3 yes."""
-    fits = compare_row(rows, p, keys, n_words)
+    """How the row from p on fits the keys (flat): 0 yes, a multiple of 16 tie, else no."""
+    found = misfits(rows, p, keys, n_words)
     for w in range(u64(4), n_words):
         row = rows[p + w]
-        possible = ((keys[w] - row) & u64(GUARD)) == u64(GUARD)
-        certain = ((keys[n_words + w] - row) & u64(GUARD)) == u64(GUARD)
-        fits &= np.int64(possible) | np.int64(certain) << 1
-    return fits
+        found |= np.int64((row + keys[w]) & u64(GUARD) != u64(0))
+        found |= np.int64((row + keys[n_words + w]) & u64(GUARD) != u64(0)) << 4
+    return found
 
 
 @inlined
@@ -249,11 +249,11 @@ def verify(part, event, work, n_candidates, out, n_out):
     n_ties = 0
     for i in range(n_candidates):
         p = u64(candidates[i]) * n_words
-        fits = compare(rows, p, keys, n_words)
+        found = compare(rows, p, keys, n_words)
         out[n_out] = slot_in(rows, p)
         ties[n_ties] = candidates[i]
-        n_out += np.int64(fits == 3)
-        n_ties += np.int64(fits == 1)
+        n_out += np.int64(found == 0)
+        n_ties += np.int64(found & 15 == 0) - np.int64(found == 0)
     for i in range(n_ties):
         p = u64(ties[i]) * n_words
         touch_ties(part, keys, n_words, p)
@@ -270,7 +270,7 @@ def touch_ties(part, keys, n_words, p):
     rows = part.rows
     at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
     for w in range(n_words):
-        tied = ~(keys[n_words + w] - rows[p + w]) & u64(GUARD)
+        tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
@@ -284,7 +284,7 @@ def settle_tie(part, event, keys, n_words, p):
     at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
     holds = True
     for w in range(n_words):
-        tied = ~(keys[n_words + w] - rows[p + w]) & u64(GUARD)
+        tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
