@@ -36,40 +36,36 @@ def _count(builder, line):
 
 
 @intrinsic
-def and_three(typingctx, pool, p, q, r, words, k, done, d):
-    """Write pool[p:p+8] & pool[q:q+8] & pool[r:r+8] to words[k:] and done[d:]; return its bits."""
+def and_three(typingctx, pool, p, q, r, words, i):
+    """Write pool[p:p+8] & pool[q:q+8] & pool[r:r+8] to words[i:]; return the bits set."""
 
     def codegen(context, builder, signature, args):
-        kinds = signature.args
         line = ir.Constant(_LINE, [-1] * 8)
         for at in args[1:4]:
-            place = _place(context, builder, kinds[0], args[0], at, _LINE)
+            place = _place(context, builder, signature.args[0], args[0], at, _LINE)
             line = builder.and_(line, builder.load(place, align=8))
-        for to in (4, 6):
-            place = _place(context, builder, kinds[to], args[to], args[to + 1], _LINE)
-            builder.store(line, place, align=8)
+        place = _place(context, builder, signature.args[4], args[4], args[5], _LINE)
+        builder.store(line, place, align=8)
         return _count(builder, line)
 
     u8 = types.uint64
-    return types.int64(pool, u8, u8, u8, words, u8, done, u8), codegen
+    return types.int64(pool, u8, u8, u8, words, u8), codegen
 
 
 @intrinsic
-def and_one(typingctx, pool, p, words, i, k, done, d):
-    """Write words[i:i+8] & pool[p:p+8] to words[k:] and done[d:]; return the bits set."""
+def and_one(typingctx, pool, p, words, i):
+    """AND pool[p:p+8] to words[i:i+8]; return the bits set."""
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        held = builder.load(_place(context, builder, kinds[2], args[2], args[3], _LINE), align=8)
         other = builder.load(_place(context, builder, kinds[0], args[0], args[1], _LINE), align=8)
-        line = builder.and_(held, other)
-        for array, at in ((2, 4), (5, 6)):
-            place = _place(context, builder, kinds[array], args[array], args[at], _LINE)
-            builder.store(line, place, align=8)
+        place = _place(context, builder, kinds[2], args[2], args[3], _LINE)
+        line = builder.and_(builder.load(place, align=8), other)
+        builder.store(line, place, align=8)
         return _count(builder, line)
 
     u8 = types.uint64
-    return types.int64(pool, u8, words, u8, u8, done, u8), codegen
+    return types.int64(pool, u8, words, u8), codegen
 
 
 @intrinsic

@@ -49,7 +49,7 @@ LINES_AHEAD = 32  # how far ahead to prefetch
 
 @kernel
 def prepare(handle, event):
-    """Fill the plan, the keys and the bitmap of lines (``done_words``) for event: f8[M].
+    """Fill the plan, the keys and the bitmap of lines (``alive``) for event: f8[M].
 
     Returns how many attributes exclude anything, at least 1.
     """
@@ -93,8 +93,8 @@ def encode_event(part, event, work):
 
 @inlined
 def and_coarse(part, work):
-    """Write to ``done_words``, bit l: line l may hold a match."""
-    coarse, alive, plan = part.coarse, work.done_words, work.plan
+    """Write to ``alive``, bit l: line l may hold a match."""
+    coarse, alive, plan = part.coarse, work.alive, work.plan
     n_words = coarse.shape[2]
     for w in range(n_words):
         alive[w] = coarse[0, plan[PLAN_COARSE, 0], w]
@@ -143,7 +143,7 @@ def order_attributes(part, work):
 @inlined
 def list_lines(part, work):
     """Numbers of the lines that ``prepare`` left, into lines; returns how many."""
-    alive, lines = work.done_words, work.lines
+    alive, lines = work.alive, work.lines
     k = 0
     for w in range(part.coarse.shape[2]):
         word = alive[w]
@@ -158,76 +158,77 @@ def list_lines(part, work):
 def and_first(part, work, n_lines):
     """AND the AT_ONCE rarest attributes of the listed lines; returns lines left, lines done."""
     pool, plan = part.pool, work.plan
-    lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
+    lines, words, left, done = work.lines, work.words, work.left, work.done
     p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
     following, need = u64(plan[PLAN_OFFSET, AT_ONCE]), plan[PLAN_NEED, AT_ONCE]
-    k = d = 0
-    for i in range(min(LINES_AHEAD, n_lines)):
+    k = d = u64(0)
+    for i in range(u64(min(LINES_AHEAD, n_lines))):
         ahead = u64(8) * u64(lines[i])
         prefetch(pool, p + ahead)
         prefetch(pool, q + ahead)
         prefetch(pool, r + ahead)
-    for i in range(n_lines):
-        ahead = u64(8) * u64(lines[min(i + LINES_AHEAD, n_lines - 1)])
+    last = u64(n_lines - 1)
+    for i in range(u64(n_lines)):
+        ahead = u64(8) * u64(lines[min(i + u64(LINES_AHEAD), last)])
         prefetch(pool, p + ahead)
         prefetch(pool, q + ahead)
         prefetch(pool, r + ahead)
-        line = lines[i]
-        at = u64(8) * u64(line)
-        bits = and_three(pool, p + at, q + at, r + at, words, u64(8 * k), done_words, u64(8 * d))
-        lines[k] = done_lines[d] = line
-        is_left = np.int64(bits >= need)
+        at = u64(8) * u64(lines[i])
+        bits = and_three(pool, p + at, q + at, r + at, words, u64(8) * i)
+        left[k] = done[d] = i
+        is_left = u64(bits >= need)
         prefetch(pool, at + (following if is_left else p))
         k += is_left
-        d += np.int64(bits > 0) - is_left
+        d += u64(bits > 0) - is_left
     return k, d
 
 
 @inlined
-def and_next(part, work, j, n_lines, d):
+def and_next(part, work, j, n_left, d):
     """AND the j-th attribute of the lines that are left; returns lines left, lines done.
 
     Each line left is asked for in the bitmap of the attribute after it, a whole round ahead.
     """
     pool, plan = part.pool, work.plan
-    lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
+    lines, words, left, done = work.lines, work.words, work.left, work.done
     p, following = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
     need = plan[PLAN_NEED, j + 1]
-    k = 0
-    for i in range(n_lines):
-        line = lines[i]
-        at = u64(8) * u64(line)
-        bits = and_one(pool, p + at, words, u64(8 * i), u64(8 * k), done_words, u64(8 * d))
-        lines[k] = done_lines[d] = line
-        is_left = np.int64(bits >= need)
+    k = u64(0)
+    for t in range(n_left):
+        i = u64(left[t])
+        at = u64(8) * u64(lines[i])
+        bits = and_one(pool, p + at, words, u64(8) * i)
+        left[k] = done[d] = i
+        is_left = u64(bits >= need)
         prefetch(pool, at + (following if is_left else p))
         k += is_left
-        d += np.int64(bits > 0) - is_left
+        d += u64(bits > 0) - is_left
     return k, d
 
 
 @inlined
-def collect(part, work, i, n_done):
-    """List the bits of the lines done from the i-th on, until CHUNK; returns next i, how many."""
-    lines, words, candidates = work.done_lines, work.done_words, work.candidates
+def collect(part, work, t, n_done):
+    """List the bits of the lines done from the t-th on, until CHUNK; returns next t, how many."""
+    words, candidates = work.words, work.candidates
     n_words = u64(work.keys.shape[1])
-    k = 0
-    while i < n_done and k < CHUNK:
-        at = u64(8) * u64(i)
-        is_set = set_words(words, at)
+    k = u64(0)
+    while t < n_done and k < u64(CHUNK):
+        i = u64(work.done[t])
+        first = u64(work.lines[i]) * u64(LINE)
+        is_set = set_words(words, u64(8) * i)
         while is_set:
             w = u64(trailing_zeros(is_set))
-            place = u64(lines[i]) * u64(LINE) + w * u64(64)
-            word = words[at + w]
+            place = first + w * u64(64)
+            word = words[u64(8) * i + w]
             while word:
                 p = place + u64(trailing_zeros(word))
                 prefetch(part.rows, p * n_words)
                 candidates[k] = p
-                k += 1
+                k += u64(1)
                 word &= word - u64(1)
             is_set &= is_set - u64(1)
-        i += 1
-    return i, k
+        t += u64(1)
+    return t, k
 
 
 @inlined
@@ -246,14 +247,14 @@ def verify(part, event, work, n_candidates, out, n_out):
     """Append the slots of the candidates that match to out; returns the new length."""
     rows, candidates, ties = part.rows, work.candidates, work.ties
     keys, n_words = work.keys.reshape(-1), u64(work.keys.shape[1])
-    n_ties = 0
+    n_ties = u64(0)
     for i in range(n_candidates):
         p = u64(candidates[i]) * n_words
         found = compare(rows, p, keys, n_words)
         out[n_out] = slot_in(rows, p)
         ties[n_ties] = candidates[i]
         n_out += np.int64(found == 0)
-        n_ties += np.int64(found & 15 == 0) - np.int64(found == 0)
+        n_ties += u64(found & 15 == 0) - u64(found == 0)
     for i in range(n_ties):
         p = u64(ties[i]) * n_words
         touch_ties(part, keys, n_words, p)
@@ -305,9 +306,9 @@ def match_one(handle, event, out):
     n_lines, n_done = and_first(part, work, n_lines)
     for j in range(AT_ONCE, n_used):
         n_lines, n_done = and_next(part, work, j, n_lines, n_done)
-    i = n_out = 0
-    while i < n_done:
-        i, n_candidates = collect(part, work, i, n_done)
+    t, n_out = u64(0), 0
+    while t < n_done:
+        t, n_candidates = collect(part, work, t, n_done)
         n_out = verify(part, event, work, n_candidates, out, n_out)
     return n_out
 
