@@ -63,8 +63,9 @@ def prepare(handle, event):
 def encode_event(part, event, work):
     """Fill the buckets of the plan, and the keys."""
     plan, keys, edges, coarse = work.plan, work.keys, part.edges, part.coarse
-    for w in range(keys.shape[1]):  # a missing value: only code 0 passes
-        keys[0, w] = keys[1, w] = u64(ANY_CODE)
+    n_words_of_row = len(keys) // 2
+    for w in range(len(keys)):  # a missing value: only code 0 passes
+        keys[w] = u64(ANY_CODE)
     plan[PLAN_BUCKET, :] = 0
     step = N_RANKS >> 1
     while step:  # rank_of for all attributes at once: their misses overlap
@@ -87,8 +88,8 @@ def encode_event(part, event, work):
             f = 2 * a + side
             code = part.codes[a, side, rank]
             shift = u64(f % FIELDS * FIELD_BITS)
-            keys[0, f // FIELDS] -= u64(code) << shift
-            keys[1, f // FIELDS] -= u64(code - part.slack[a]) << shift
+            keys[f // FIELDS] -= u64(code) << shift
+            keys[n_words_of_row + f // FIELDS] -= u64(code - part.slack[a]) << shift
 
 
 @inlined
@@ -210,7 +211,7 @@ def and_next(part, work, j, n_left, d):
 def collect(part, work, t, n_done):
     """List the bits of the lines done from the t-th on, until CHUNK; returns next t, how many."""
     words, candidates = work.words, work.candidates
-    n_words = u64(work.keys.shape[1])
+    n_words = u64(len(work.keys) // 2)
     k = u64(0)
     while t < n_done and k < u64(CHUNK):
         i = u64(work.done[t])
@@ -231,36 +232,56 @@ def collect(part, work, t, n_done):
     return t, k
 
 
-@inlined
-def compare(rows, p, keys, n_words):
-    """How the row from p on fits the keys (flat): 0 yes, a multiple of 16 tie, else no."""
-    found = misfits(rows, p, keys, n_words)
-    for w in range(u64(4), n_words):
-        row = rows[p + w]
-        found |= np.int64((row + keys[w]) & u64(GUARD) != u64(0))
-        found |= np.int64((row + keys[n_words + w]) & u64(GUARD) != u64(0)) << 4
-    return found
+@kernel
+def verify_short(handle, n_candidates, out, n_out):
+    """Append the slots of the candidates that match for certain to out, rows having four words.
+
+    Returns the new length, and how many candidates tie: they are in ``ties``. A function of its
+    own, as is ``verify_long``: inlined, its counters would not stay in registers.
+    """
+    part, work = open_part(handle), open_work(handle)
+    rows, keys, candidates, ties = part.rows, work.keys, work.candidates, work.ties
+    k, n_ties = u64(n_out), u64(0)
+    for i in range(n_candidates):
+        p = u64(candidates[i]) * u64(4)
+        found = misfits(rows, p, keys, u64(4))
+        out[k] = slot_in(rows, p)
+        ties[n_ties] = candidates[i]
+        k += u64(found == 0)
+        n_ties += u64(found & 15 == 0) - u64(found == 0)
+    return np.int64(k), n_ties
 
 
-@inlined
-def verify(part, event, work, n_candidates, out, n_out):
-    """Append the slots of the candidates that match to out; returns the new length."""
-    rows, candidates, ties = part.rows, work.candidates, work.ties
-    keys, n_words = work.keys.reshape(-1), u64(work.keys.shape[1])
-    n_ties = u64(0)
+@kernel
+def verify_long(handle, n_candidates, out, n_out):
+    """``verify_short`` for rows of more words."""
+    part, work = open_part(handle), open_work(handle)
+    rows, keys, candidates, ties = part.rows, work.keys, work.candidates, work.ties
+    n_words, k, n_ties = u64(handle[2]), u64(n_out), u64(0)
     for i in range(n_candidates):
         p = u64(candidates[i]) * n_words
-        found = compare(rows, p, keys, n_words)
-        out[n_out] = slot_in(rows, p)
+        found = misfits(rows, p, keys, n_words)
+        for w in range(u64(4), n_words):
+            row = rows[p + w]
+            found |= np.int64((row + keys[w]) & u64(GUARD) != u64(0))
+            found |= np.int64((row + keys[n_words + w]) & u64(GUARD) != u64(0)) << 4
+        out[k] = slot_in(rows, p)
         ties[n_ties] = candidates[i]
-        n_out += np.int64(found == 0)
+        k += u64(found == 0)
         n_ties += u64(found & 15 == 0) - u64(found == 0)
+    return np.int64(k), n_ties
+
+
+@kernel
+def settle_ties(handle, event, n_ties, out, n_out):
+    """Append the slots of the ties that match to out; returns the new length."""
+    part, work = open_part(handle), open_work(handle)
+    keys, n_words = work.keys, u64(handle[2])
     for i in range(n_ties):
-        p = u64(ties[i]) * n_words
-        touch_ties(part, keys, n_words, p)
+        touch_ties(part, keys, n_words, u64(work.ties[i]) * n_words)
     for i in range(n_ties):
-        p = u64(ties[i]) * n_words
-        out[n_out] = slot_in(rows, p)
+        p = u64(work.ties[i]) * n_words
+        out[n_out] = slot_in(part.rows, p)
         n_out += np.int64(settle_tie(part, event, keys, n_words, p))
     return n_out
 
@@ -309,7 +330,12 @@ def match_one(handle, event, out):
     t, n_out = u64(0), 0
     while t < n_done:
         t, n_candidates = collect(part, work, t, n_done)
-        n_out = verify(part, event, work, n_candidates, out, n_out)
+        if handle[2] == 4:
+            n_out, n_ties = verify_short(handle, n_candidates, out, n_out)
+        else:
+            n_out, n_ties = verify_long(handle, n_candidates, out, n_out)
+        if n_ties:
+            n_out = settle_ties(handle, event, n_ties, out, n_out)
     return n_out
 
 

@@ -26,7 +26,7 @@ class Work(NamedTuple):
     candidates: Array  # u4[CHUNK + LINE] positions
     ties: Array  # u4[CHUNK + LINE] positions
     plan: Array  # i8[5, M + AT_ONCE]: see PLAN_*
-    keys: Array  # u8[2, W]: the event's codes, with guard bits: "possible" and "certain"
+    keys: Array  # u8[2*W]: 1023 less the event's codes: "possible", then "certain"
 
 
 # Rows of Work.plan; the last three by rank of the attribute, rarest first.
@@ -46,7 +46,7 @@ def new_work(part: DensePart) -> Work:
         np.zeros(CHUNK + LINE, np.uint32),
         np.empty(CHUNK + LINE, np.uint32),
         np.zeros((5, m + AT_ONCE), np.int64),
-        np.zeros((2, row_words(m)), np.uint64),
+        np.zeros(2 * row_words(m), np.uint64),
     )
 
 
@@ -55,7 +55,7 @@ def handle_of(part: DensePart, work: Work) -> Array:
 
     Handing over 17 arrays costs 5 us a call, one handle 0.4.
     """
-    sizes = [part.n, part.edges.shape[0], work.keys.shape[1]]
+    sizes = [part.n, part.edges.shape[0], len(work.keys) // 2]
     return np.array(sizes + [x.ctypes.data for x in [*part[1:], *work]], np.int64)
 
 
@@ -90,5 +90,5 @@ def open_work(h):
         carray(u4_at(h[16]), (CHUNK + LINE,)),
         carray(u4_at(h[17]), (CHUNK + LINE,)),
         carray(i8_at(h[18]), (5, h[1] + AT_ONCE)),
-        carray(u8_at(h[19]), (2, h[2])),
+        carray(u8_at(h[19]), (2 * h[2],)),
     )
