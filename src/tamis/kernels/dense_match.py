@@ -141,9 +141,10 @@ def order_attributes(part, work):
     return k
 
 
-@inlined
-def list_lines(part, work):
+@kernel
+def list_lines(handle):
     """Numbers of the lines that ``prepare`` left, into lines; returns how many."""
+    part, work = open_part(handle), open_work(handle)
     alive, lines = work.alive, work.lines
     k = 0
     for w in range(part.coarse.shape[2]):
@@ -155,9 +156,10 @@ def list_lines(part, work):
     return k
 
 
-@inlined
-def and_first(part, work, n_lines):
+@kernel
+def and_first(handle, n_lines):
     """AND the AT_ONCE rarest attributes of the listed lines; returns lines left, lines done."""
+    part, work = open_part(handle), open_work(handle)
     pool, plan = part.pool, work.plan
     lines, words, left, done = work.lines, work.words, work.left, work.done
     p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
@@ -184,12 +186,13 @@ def and_first(part, work, n_lines):
     return k, d
 
 
-@inlined
-def and_next(part, work, j, n_left, d):
+@kernel
+def and_next(handle, j, n_left, d):
     """AND the j-th attribute of the lines that are left; returns lines left, lines done.
 
     Each line left is asked for in the bitmap of the attribute after it, a whole round ahead.
     """
+    part, work = open_part(handle), open_work(handle)
     pool, plan = part.pool, work.plan
     lines, words, left, done = work.lines, work.words, work.left, work.done
     p, following = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
@@ -207,9 +210,10 @@ def and_next(part, work, j, n_left, d):
     return k, d
 
 
-@inlined
-def collect(part, work, t, n_done):
+@kernel
+def collect(handle, t, n_done):
     """List the bits of the lines done from the t-th on, until CHUNK; returns next t, how many."""
+    part, work = open_part(handle), open_work(handle)
     words, candidates = work.words, work.candidates
     n_words = u64(len(work.keys) // 2)
     k = u64(0)
@@ -322,14 +326,13 @@ def match_one(handle, event, out):
     O(lines + lines alive x attributes + matches).
     """
     n_used = prepare(handle, event)
-    part, work = open_part(handle), open_work(handle)
-    n_lines = list_lines(part, work)
-    n_lines, n_done = and_first(part, work, n_lines)
+    n_lines = list_lines(handle)
+    n_lines, n_done = and_first(handle, n_lines)
     for j in range(AT_ONCE, n_used):
-        n_lines, n_done = and_next(part, work, j, n_lines, n_done)
+        n_lines, n_done = and_next(handle, j, n_lines, n_done)
     t, n_out = u64(0), 0
     while t < n_done:
-        t, n_candidates = collect(part, work, t, n_done)
+        t, n_candidates = collect(handle, t, n_done)
         if handle[2] == 4:
             n_out, n_ties = verify_short(handle, n_candidates, out, n_out)
         else:
