@@ -37,6 +37,7 @@ from tamis.kernels.dense_scratch import (
     PLAN_NEED,
     PLAN_OFFSET,
     PLAN_ORDER,
+    TOP_STEP,
     open_part,
     open_work,
 )
@@ -55,24 +56,50 @@ def prepare(handle, event):
     """
     part, work = open_part(handle), open_work(handle)
     encode_event(part, event, work)
+    n_used = order_attributes(part, work)
     and_coarse(part, work)
-    return order_attributes(part, work)
+    return n_used
+
+
+@inlined
+def rank_event(part, event, work):
+    """Write to ``PLAN_BUCKET`` how many edges of each attribute are at most the event's value.
+
+    ``rank_of`` for all attributes at once: their misses overlap. What the last steps look at is
+    asked for when the first ones, in ``tops``, have told where it is.
+    """
+    plan, edges, tops = work.plan, part.edges, work.tops
+    flat_edges, flat_codes = edges.reshape(-1), part.codes.reshape(-1)
+    m = len(event)
+    plan[PLAN_BUCKET, :] = 0
+    step = N_RANKS >> 1
+    while step >= TOP_STEP:
+        for a in range(m):
+            k = plan[PLAN_BUCKET, a]
+            is_above = tops[a, (k + step - 1) // TOP_STEP] <= event[a]
+            plan[PLAN_BUCKET, a] = k + (step if is_above else 0)
+        step >>= 1
+    for a in range(m):
+        k = plan[PLAN_BUCKET, a]
+        for i in range(0, TOP_STEP, 8):
+            prefetch(flat_edges, u64(a * N_RANKS + k + i))
+        for side in range(2):
+            prefetch(flat_codes, u64((2 * a + side) * N_RANKS + k + 1))
+    while step:
+        for a in range(m):
+            k = plan[PLAN_BUCKET, a]
+            plan[PLAN_BUCKET, a] = k + (step if edges[a, k + step - 1] <= event[a] else 0)
+        step >>= 1
 
 
 @inlined
 def encode_event(part, event, work):
     """Fill the buckets of the plan, and the keys."""
-    plan, keys, edges, coarse = work.plan, work.keys, part.edges, part.coarse
+    plan, keys, coarse = work.plan, work.keys, part.coarse
     n_words_of_row = len(keys) // 2
     for w in range(len(keys)):  # a missing value: only code 0 passes
         keys[w] = u64(ANY_CODE)
-    plan[PLAN_BUCKET, :] = 0
-    step = N_RANKS >> 1
-    while step:  # rank_of for all attributes at once: their misses overlap
-        for a in range(len(event)):
-            k = plan[PLAN_BUCKET, a]
-            plan[PLAN_BUCKET, a] = k + (step if edges[a, k + step - 1] <= event[a] else 0)
-        step >>= 1
+    rank_event(part, event, work)
     n_words = coarse.shape[2]
     for a in range(len(event)):
         if np.isnan(event[a]):
@@ -143,17 +170,24 @@ def order_attributes(part, work):
 
 @kernel
 def list_lines(handle):
-    """Numbers of the lines that ``prepare`` left, into lines; returns how many."""
+    """Numbers of the lines that ``prepare`` left, into lines; returns how many.
+
+    Asks for the bits of the first LINES_AHEAD, which ``and_first`` will look at.
+    """
     part, work = open_part(handle), open_work(handle)
-    alive, lines = work.alive, work.lines
-    k = 0
-    for w in range(part.coarse.shape[2]):
+    pool, alive, lines, plan = part.pool, work.alive, work.lines, work.plan
+    k = asked = u64(0)
+    for w in range(u64(len(alive))):
         word = alive[w]
         while word:
-            lines[k] = 64 * w + np.int64(trailing_zeros(word))
-            k += 1
+            lines[k] = u64(64) * w + u64(trailing_zeros(word))
+            k += u64(1)
             word &= word - u64(1)
-    return k
+        while asked < min(k, u64(LINES_AHEAD)):
+            for j in range(AT_ONCE):
+                prefetch(pool, u64(plan[PLAN_OFFSET, j]) + u64(8) * u64(lines[asked]))
+            asked += u64(1)
+    return np.int64(k)
 
 
 @kernel
@@ -165,11 +199,6 @@ def and_first(handle, n_lines):
     p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
     following, need = u64(plan[PLAN_OFFSET, AT_ONCE]), plan[PLAN_NEED, AT_ONCE]
     k = d = u64(0)
-    for i in range(u64(min(LINES_AHEAD, n_lines))):
-        ahead = u64(8) * u64(lines[i])
-        prefetch(pool, p + ahead)
-        prefetch(pool, q + ahead)
-        prefetch(pool, r + ahead)
     last = u64(n_lines - 1)
     for i in range(u64(n_lines)):
         ahead = u64(8) * u64(lines[min(i + u64(LINES_AHEAD), last)])
