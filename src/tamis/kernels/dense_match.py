@@ -45,7 +45,7 @@ from tamis.kernels.memory import prefetch
 
 ANY_CODE = GUARD - (GUARD >> (FIELD_BITS - 1))  # 1023 in every field
 LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
-LINES_AHEAD = 32  # how far ahead to prefetch
+LINES_AHEAD = 48  # how far ahead to prefetch
 
 
 @kernel
