@@ -86,8 +86,8 @@ def set_words(typingctx, words, i):
 def misfits(typingctx, rows, p, keys, step):
     """Which words of a row do not fit an event: bits 0-3 by keys[:4], bits 4-7 by keys[step:].
 
-    Looks at rows[p:p+4]. The guard bit of row + key is set where the row's code is more than the
-    event's; one addition does so for both keys.
+    Looks at rows[p:p+4]. A key holds 1023 less the event's codes, so that a sum has its guard bit
+    set where the row's code is more than the event's.
     """
 
     def codegen(context, builder, signature, args):

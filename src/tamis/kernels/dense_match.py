@@ -5,10 +5,12 @@ An event
 1. keeps the lines that some box of theirs could match (coarse bitmaps over lines, in cache);
 2. ANDs the bitmaps of those lines, rarest attribute first, each line until verifying what is
    left of it costs less;
-3. verifies candidates on one row of packed codes each, all attributes in a few subtractions;
+3. verifies candidates on one row of packed codes each, all attributes in an addition or a few;
 4. settles the few whose code ties with the event's on the exact bound.
 
 No step branches on data in memory, and each prefetches: what counts is that cache misses overlap.
+The loops over lines and candidates are kernels of their own, which open the handle themselves:
+inlined into one another they kept counters and addresses on the stack, a fifth of the time.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from tamis.kernels.dense_scratch import (
 )
 from tamis.kernels.memory import prefetch
 
-ANY_CODE = GUARD - (GUARD >> (FIELD_BITS - 1))  # 1023 in every field
+ALL_CODES = GUARD - (GUARD >> (FIELD_BITS - 1))  # the highest code in every field
 LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
 LINES_AHEAD = 48  # how far ahead to prefetch
 
@@ -69,7 +71,6 @@ def rank_event(part, event, work):
     asked for when the first ones, in ``tops``, have told where it is.
     """
     plan, edges, tops = work.plan, part.edges, work.tops
-    flat_edges, flat_codes = edges.reshape(-1), part.codes.reshape(-1)
     m = len(event)
     plan[PLAN_BUCKET, :] = 0
     step = N_RANKS >> 1
@@ -82,9 +83,9 @@ def rank_event(part, event, work):
     for a in range(m):
         k = plan[PLAN_BUCKET, a]
         for i in range(0, TOP_STEP, 8):
-            prefetch(flat_edges, u64(a * N_RANKS + k + i))
+            prefetch(edges, u64(a * N_RANKS + k + i))
         for side in range(2):
-            prefetch(flat_codes, u64((2 * a + side) * N_RANKS + k + 1))
+            prefetch(part.codes, u64((2 * a + side) * N_RANKS + k + 1))
     while step:
         for a in range(m):
             k = plan[PLAN_BUCKET, a]
@@ -98,7 +99,7 @@ def encode_event(part, event, work):
     plan, keys, coarse = work.plan, work.keys, part.coarse
     n_words_of_row = len(keys) // 2
     for w in range(len(keys)):  # a missing value: only code 0 passes
-        keys[w] = u64(ANY_CODE)
+        keys[w] = u64(ALL_CODES)
     rank_event(part, event, work)
     n_words = coarse.shape[2]
     for a in range(len(event)):
@@ -192,7 +193,11 @@ def list_lines(handle):
 
 @kernel
 def and_first(handle, n_lines):
-    """AND the AT_ONCE rarest attributes of the listed lines; returns lines left, lines done."""
+    """AND the AT_ONCE rarest attributes of the listed lines; returns lines left, lines done.
+
+    Writes the bits of the i-th line listed to ``words``, and i to ``left`` or, if the next
+    attribute does not pay, to ``done``; nowhere if no bit is left. O(n_lines).
+    """
     part, work = open_part(handle), open_work(handle)
     pool, plan = part.pool, work.plan
     lines, words, left, done = work.lines, work.words, work.left, work.done
@@ -241,7 +246,10 @@ def and_next(handle, j, n_left, d):
 
 @kernel
 def collect(handle, t, n_done):
-    """List the bits of the lines done from the t-th on, until CHUNK; returns next t, how many."""
+    """List the bits of the lines done from the t-th on, until CHUNK; returns next t, how many.
+
+    Asks for the rows of these ``candidates``. O(lines + candidates).
+    """
     part, work = open_part(handle), open_work(handle)
     words, candidates = work.words, work.candidates
     n_words = u64(len(work.keys) // 2)
@@ -267,10 +275,10 @@ def collect(handle, t, n_done):
 
 @kernel
 def verify_short(handle, n_candidates, out, n_out):
-    """Append the slots of the candidates that match for certain to out, rows having four words.
+    """Append the slots of the candidates that match for certain to out: i4[N + 1].
 
-    Returns the new length, and how many candidates tie: they are in ``ties``. A function of its
-    own, as is ``verify_long``: inlined, its counters would not stay in registers.
+    Requires rows of four words. Writes to ``ties`` the candidates that only exact bounds decide.
+    Returns the new length of out, and how many ties there are. O(n_candidates).
     """
     part, work = open_part(handle), open_work(handle)
     rows, keys, candidates, ties = part.rows, work.keys, work.candidates, work.ties
@@ -287,7 +295,7 @@ def verify_short(handle, n_candidates, out, n_out):
 
 @kernel
 def verify_long(handle, n_candidates, out, n_out):
-    """``verify_short`` for rows of more words."""
+    """``verify_short`` for rows of more words. O(n_candidates x M)."""
     part, work = open_part(handle), open_work(handle)
     rows, keys, candidates, ties = part.rows, work.keys, work.candidates, work.ties
     n_words, k, n_ties = u64(handle[2]), u64(n_out), u64(0)
@@ -307,7 +315,7 @@ def verify_long(handle, n_candidates, out, n_out):
 
 @kernel
 def settle_ties(handle, event, n_ties, out, n_out):
-    """Append the slots of the ties that match to out; returns the new length."""
+    """Append the slots of the ties that match to out; returns the new length. O(n_ties x M)."""
     part, work = open_part(handle), open_work(handle)
     keys, n_words = work.keys, u64(handle[2])
     for i in range(n_ties):
