@@ -40,7 +40,9 @@ from tamis.kernels.dense_scratch import (
     PLAN_OFFSET,
     PLAN_ORDER,
     TOP_STEP,
+    open_lines,
     open_part,
+    open_rows,
     open_work,
 )
 from tamis.kernels.memory import prefetch
@@ -175,8 +177,8 @@ def list_lines(handle):
 
     Asks for the bits of the first LINES_AHEAD, which ``and_first`` will look at.
     """
-    part, work = open_part(handle), open_work(handle)
-    pool, alive, lines, plan = part.pool, work.alive, work.lines, work.plan
+    held = open_lines(handle)
+    pool, alive, lines, plan = held.pool, held.alive, held.lines, held.plan
     k = asked = u64(0)
     for w in range(u64(len(alive))):
         word = alive[w]
@@ -198,9 +200,9 @@ def and_first(handle, n_lines):
     Writes the bits of the i-th line listed to ``words``, and i to ``left`` or, if the next
     attribute does not pay, to ``done``; nowhere if no bit is left. O(n_lines).
     """
-    part, work = open_part(handle), open_work(handle)
-    pool, plan = part.pool, work.plan
-    lines, words, left, done = work.lines, work.words, work.left, work.done
+    held = open_lines(handle)
+    pool, plan = held.pool, held.plan
+    lines, words, left, done = held.lines, held.words, held.left, held.done
     p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
     following, need = u64(plan[PLAN_OFFSET, AT_ONCE]), plan[PLAN_NEED, AT_ONCE]
     k = d = u64(0)
@@ -226,9 +228,9 @@ def and_next(handle, j, n_left, d):
 
     Each line left is asked for in the bitmap of the attribute after it, a whole round ahead.
     """
-    part, work = open_part(handle), open_work(handle)
-    pool, plan = part.pool, work.plan
-    lines, words, left, done = work.lines, work.words, work.left, work.done
+    held = open_lines(handle)
+    pool, plan = held.pool, held.plan
+    lines, words, left, done = held.lines, held.words, held.left, held.done
     p, following = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
     need = plan[PLAN_NEED, j + 1]
     k = u64(0)
@@ -250,13 +252,13 @@ def collect(handle, t, n_done):
 
     Asks for the rows of these ``candidates``. O(lines + candidates).
     """
-    part, work = open_part(handle), open_work(handle)
-    words, candidates = work.words, work.candidates
-    n_words = u64(len(work.keys) // 2)
+    held, found = open_lines(handle), open_rows(handle)
+    words, candidates = held.words, found.candidates
+    n_words = u64(handle[2])
     k = u64(0)
     while t < n_done and k < u64(CHUNK):
-        i = u64(work.done[t])
-        first = u64(work.lines[i]) * u64(LINE)
+        i = u64(held.done[t])
+        first = u64(held.lines[i]) * u64(LINE)
         is_set = set_words(words, u64(8) * i)
         while is_set:
             w = u64(trailing_zeros(is_set))
@@ -264,7 +266,7 @@ def collect(handle, t, n_done):
             word = words[u64(8) * i + w]
             while word:
                 p = place + u64(trailing_zeros(word))
-                prefetch(part.rows, p * n_words)
+                prefetch(found.rows, p * n_words)
                 candidates[k] = p
                 k += u64(1)
                 word &= word - u64(1)
@@ -280,8 +282,8 @@ def verify_short(handle, n_candidates, out, n_out):
     Requires rows of four words. Writes to ``ties`` the candidates that only exact bounds decide.
     Returns the new length of out, and how many ties there are. O(n_candidates).
     """
-    part, work = open_part(handle), open_work(handle)
-    rows, keys, candidates, ties = part.rows, work.keys, work.candidates, work.ties
+    held = open_rows(handle)
+    rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
     k, n_ties = u64(n_out), u64(0)
     for i in range(n_candidates):
         p = u64(candidates[i]) * u64(4)
@@ -296,8 +298,8 @@ def verify_short(handle, n_candidates, out, n_out):
 @kernel
 def verify_long(handle, n_candidates, out, n_out):
     """``verify_short`` for rows of more words. O(n_candidates x M)."""
-    part, work = open_part(handle), open_work(handle)
-    rows, keys, candidates, ties = part.rows, work.keys, work.candidates, work.ties
+    held = open_rows(handle)
+    rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
     n_words, k, n_ties = u64(handle[2]), u64(n_out), u64(0)
     for i in range(n_candidates):
         p = u64(candidates[i]) * n_words
@@ -316,42 +318,42 @@ def verify_long(handle, n_candidates, out, n_out):
 @kernel
 def settle_ties(handle, event, n_ties, out, n_out):
     """Append the slots of the ties that match to out; returns the new length. O(n_ties x M)."""
-    part, work = open_part(handle), open_work(handle)
-    keys, n_words = work.keys, u64(handle[2])
+    held = open_rows(handle)
+    m, n_words = u64(handle[1]), u64(handle[2])
     for i in range(n_ties):
-        touch_ties(part, keys, n_words, u64(work.ties[i]) * n_words)
+        touch_ties(held, m, n_words, u64(held.ties[i]) * n_words)
     for i in range(n_ties):
-        p = u64(work.ties[i]) * n_words
-        out[n_out] = slot_in(part.rows, p)
-        n_out += np.int64(settle_tie(part, event, keys, n_words, p))
+        p = u64(held.ties[i]) * n_words
+        out[n_out] = slot_in(held.rows, p)
+        n_out += np.int64(settle_tie(held, event, m, n_words, p))
     return n_out
 
 
 @inlined
-def touch_ties(part, keys, n_words, p):
+def touch_ties(held, m, n_words, p):
     """Ask for the exact bounds that ``settle_tie`` will look at."""
-    rows = part.rows
-    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
+    rows, keys = held.rows, held.keys
+    at = u64(slot_in(rows, p)) * (u64(2) * m)
     for w in range(n_words):
         tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
-            prefetch(part.bounds, at + f)
+            prefetch(held.bounds, at + f)
 
 
 @inlined
-def settle_tie(part, event, keys, n_words, p):
+def settle_tie(held, event, m, n_words, p):
     """Whether the row from p on matches, by the exact bounds whose codes tie with the event's."""
-    rows = part.rows
-    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
+    rows, keys = held.rows, held.keys
+    at = u64(slot_in(rows, p)) * (u64(2) * m)
     holds = True
     for w in range(n_words):
         tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
-            x, bound = event[f >> u64(1)], part.bounds[at + f]
+            x, bound = event[f >> u64(1)], held.bounds[at + f]
             holds &= (x <= bound) if f & u64(1) else (bound <= x)
     return holds
 

@@ -96,3 +96,53 @@ def open_work(h):
         carray(u8_at(h[19]), (2 * h[2],)),
         carray(f8_at(h[20]), (h[1], N_RANKS // TOP_STEP)),
     )
+
+
+class Lines(NamedTuple):
+    """What the steps over lines need: to open all for each step doubles the time of compiling."""
+
+    pool: Array
+    alive: Array
+    lines: Array
+    words: Array
+    left: Array
+    done: Array
+    plan: Array
+
+
+class Rows(NamedTuple):
+    """What the steps over candidates need."""
+
+    rows: Array
+    bounds: Array
+    candidates: Array
+    ties: Array
+    keys: Array
+
+
+@inlined
+def open_lines(h):
+    """The lines behind a handle."""
+    n_lines = (h[0] + LINE - 1) // LINE
+    return Lines(
+        carray(u8_at(h[8]), (h[1] * (N_BUCKETS + 1) * n_lines * 8,)),
+        carray(u8_at(h[11]), ((n_lines + 63) // 64,)),
+        carray(u4_at(h[12]), (n_lines + 1,)),
+        carray(u8_at(h[13]), (8 * n_lines + 8,)),
+        carray(u4_at(h[14]), (n_lines + 1,)),
+        carray(u4_at(h[15]), (n_lines + 1,)),
+        carray(i8_at(h[18]), (5, h[1] + AT_ONCE)),
+    )
+
+
+@inlined
+def open_rows(h):
+    """The rows and candidates behind a handle."""
+    n_lines = (h[0] + LINE - 1) // LINE
+    return Rows(
+        carray(u8_at(h[7]), (n_lines * LINE * h[2],)),
+        carray(f8_at(h[3]), (h[0] * h[1] * 2,)),
+        carray(u4_at(h[16]), (CHUNK + LINE,)),
+        carray(u4_at(h[17]), (CHUNK + LINE,)),
+        carray(u8_at(h[19]), (2 * h[2],)),
+    )
