@@ -36,40 +36,36 @@ def _count(builder, line):
 
 
 @intrinsic
-def and_three(typingctx, pool, p, q, r, words, k, done, d):
-    """Write pool[p:p+8] & pool[q:q+8] & pool[r:r+8] to words[k:] and done[d:]; return its bits."""
+def and_three(typingctx, pool, p, q, r, words, i):
+    """Write pool[p:p+8] & pool[q:q+8] & pool[r:r+8] to words[i:]; return the bits set."""
 
     def codegen(context, builder, signature, args):
-        kinds = signature.args
         line = ir.Constant(_LINE, [-1] * 8)
         for at in args[1:4]:
-            place = _place(context, builder, kinds[0], args[0], at, _LINE)
+            place = _place(context, builder, signature.args[0], args[0], at, _LINE)
             line = builder.and_(line, builder.load(place, align=8))
-        for to in (4, 6):
-            place = _place(context, builder, kinds[to], args[to], args[to + 1], _LINE)
-            builder.store(line, place, align=8)
+        place = _place(context, builder, signature.args[4], args[4], args[5], _LINE)
+        builder.store(line, place, align=8)
         return _count(builder, line)
 
     u8 = types.uint64
-    return types.int64(pool, u8, u8, u8, words, u8, done, u8), codegen
+    return types.int64(pool, u8, u8, u8, words, u8), codegen
 
 
 @intrinsic
-def and_one(typingctx, pool, p, words, i, k, done, d):
-    """Write words[i:i+8] & pool[p:p+8] to words[k:] and done[d:]; return the bits set."""
+def and_one(typingctx, pool, p, words, i):
+    """AND pool[p:p+8] to words[i:i+8]; return the bits set."""
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        held = builder.load(_place(context, builder, kinds[2], args[2], args[3], _LINE), align=8)
         other = builder.load(_place(context, builder, kinds[0], args[0], args[1], _LINE), align=8)
-        line = builder.and_(held, other)
-        for array, at in ((2, 4), (5, 6)):
-            place = _place(context, builder, kinds[array], args[array], args[at], _LINE)
-            builder.store(line, place, align=8)
+        place = _place(context, builder, kinds[2], args[2], args[3], _LINE)
+        line = builder.and_(builder.load(place, align=8), other)
+        builder.store(line, place, align=8)
         return _count(builder, line)
 
     u8 = types.uint64
-    return types.int64(pool, u8, words, u8, u8, done, u8), codegen
+    return types.int64(pool, u8, words, u8), codegen
 
 
 @intrinsic
@@ -87,25 +83,26 @@ def set_words(typingctx, words, i):
 
 
 @intrinsic
-def compare_row(typingctx, rows, p, keys, step):
-    """Compare four words of a row with keys[:4] (possible) and keys[step:] (certain).
+def misfits(typingctx, rows, p, keys, step):
+    """Which words of a row do not fit an event: bits 0-3 by keys[:4], bits 4-7 by keys[step:].
 
-    Returns 1 if every code is at most the event's, 2 more if that is certain for the bounds.
-    The guard bit of key - row is set where the row's code is at most the key's.
+    Looks at rows[p:p+4]. A key holds 1023 less the event's codes, so that a sum has its guard bit
+    set where the row's code is more than the event's.
     """
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
         row = builder.load(_place(context, builder, kinds[0], args[0], args[1], _ROW), align=8)
-        guard = ir.Constant(_ROW, [GUARD] * 4)
-        found = []
-        for at in (ir.Constant(_I64, 0), args[3]):
-            place = _place(context, builder, kinds[2], args[2], at, _ROW)
-            rest = builder.and_(builder.sub(builder.load(place, align=8), row), guard)
-            holds = builder.bitcast(builder.icmp_unsigned("==", rest, guard), ir.IntType(4))
-            all_hold = builder.icmp_unsigned("==", holds, ir.Constant(ir.IntType(4), 15))
-            found.append(builder.zext(all_hold, _I64))
-        return builder.or_(found[0], builder.shl(found[1], ir.Constant(_I64, 1)))
+        possible, certain = (
+            builder.load(_place(context, builder, kinds[2], args[2], at, _ROW), align=8)
+            for at in (ir.Constant(_I64, 0), args[3])
+        )
+        lanes = ir.VectorType(ir.IntType(32), 8)
+        twice = builder.shuffle_vector(row, row, ir.Constant(lanes, [0, 1, 2, 3] * 2))
+        key = builder.shuffle_vector(possible, certain, ir.Constant(lanes, list(range(8))))
+        over = builder.and_(builder.add(twice, key), ir.Constant(_LINE, [GUARD] * 8))
+        is_over = builder.icmp_unsigned("!=", over, ir.Constant(_LINE, [0] * 8))
+        return builder.zext(builder.bitcast(is_over, ir.IntType(8)), _I64)
 
     u8 = types.uint64
     return types.int64(rows, u8, keys, u8), codegen
@@ -116,10 +113,10 @@ def slot_in(typingctx, rows, p):
     """The slot in the top bytes of the four words of a row, the least byte first."""
 
     def codegen(context, builder, signature, args):
-        place = _place(context, builder, signature.args[0], args[0], args[1], _ROW)
-        top = builder.lshr(builder.load(place, align=8), ir.Constant(_ROW, [56] * 4))
-        placed = builder.shl(top, ir.Constant(_ROW, [0, 8, 16, 24]))
-        slot = _call(builder, "llvm.vector.reduce.or.v4i64", _I64, placed)
-        return builder.trunc(slot, ir.IntType(32))
+        bytes_of_row = ir.VectorType(ir.IntType(8), 32)
+        place = _place(context, builder, signature.args[0], args[0], args[1], bytes_of_row)
+        row = builder.load(place, align=8)
+        top = ir.Constant(ir.VectorType(ir.IntType(32), 4), [7, 15, 23, 31])
+        return builder.bitcast(builder.shuffle_vector(row, row, top), ir.IntType(32))
 
     return types.int32(rows, types.uint64), codegen

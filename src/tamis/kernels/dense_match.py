@@ -5,10 +5,12 @@ An event
 1. keeps the lines that some box of theirs could match (coarse bitmaps over lines, in cache);
 2. ANDs the bitmaps of those lines, rarest attribute first, each line until verifying what is
    left of it costs less;
-3. verifies candidates on one row of packed codes each, all attributes in a few subtractions;
+3. verifies candidates on one row of packed codes each, all attributes in an addition or a few;
 4. settles the few whose code ties with the event's on the exact bound.
 
 No step branches on data in memory, and each prefetches: what counts is that cache misses overlap.
+The loops over lines and candidates are kernels of their own, which open the handle themselves:
+inlined into one another they kept counters and addresses on the stack, a tenth of the time.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from tamis.kernels.dense_build import (
     N_RANKS,
     bucket_of,
 )
-from tamis.kernels.dense_lines import and_one, and_three, compare_row, set_words, slot_in
+from tamis.kernels.dense_lines import and_one, and_three, misfits, set_words, slot_in
 from tamis.kernels.dense_scratch import (
     AT_ONCE,
     CHUNK,
@@ -37,40 +39,70 @@ from tamis.kernels.dense_scratch import (
     PLAN_NEED,
     PLAN_OFFSET,
     PLAN_ORDER,
+    TOP_STEP,
+    open_lines,
     open_part,
+    open_rows,
     open_work,
 )
 from tamis.kernels.memory import prefetch
 
+ALL_CODES = GUARD - (GUARD >> (FIELD_BITS - 1))  # the highest code in every field
 LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
-LINES_AHEAD = 32  # how far ahead to prefetch
+LINES_AHEAD = 48  # how far ahead to prefetch
 
 
 @kernel
 def prepare(handle, event):
-    """Fill the plan, the keys and the bitmap of lines (``done_words``) for event: f8[M].
+    """Fill the plan, the keys and the bitmap of lines (``alive``) for event: f8[M].
 
     Returns how many attributes exclude anything, at least 1.
     """
     part, work = open_part(handle), open_work(handle)
     encode_event(part, event, work)
+    n_used = order_attributes(part, work)
     and_coarse(part, work)
-    return order_attributes(part, work)
+    return n_used
+
+
+@inlined
+def rank_event(part, event, work):
+    """Write to ``PLAN_BUCKET`` how many edges of each attribute are at most the event's value.
+
+    ``rank_of`` for all attributes at once: their misses overlap. What the last steps look at is
+    asked for when the first ones, in ``tops``, have told where it is.
+    """
+    plan, edges, tops = work.plan, part.edges, work.tops
+    m = len(event)
+    plan[PLAN_BUCKET, :] = 0
+    step = N_RANKS >> 1
+    while step >= TOP_STEP:
+        for a in range(m):
+            k = plan[PLAN_BUCKET, a]
+            is_above = tops[a, (k + step - 1) // TOP_STEP] <= event[a]
+            plan[PLAN_BUCKET, a] = k + (step if is_above else 0)
+        step >>= 1
+    for a in range(m):
+        k = plan[PLAN_BUCKET, a]
+        for i in range(0, TOP_STEP, 8):
+            prefetch(edges, u64(a * N_RANKS + k + i))
+        for side in range(2):
+            prefetch(part.codes, u64((2 * a + side) * N_RANKS + k + 1))
+    while step:
+        for a in range(m):
+            k = plan[PLAN_BUCKET, a]
+            plan[PLAN_BUCKET, a] = k + (step if edges[a, k + step - 1] <= event[a] else 0)
+        step >>= 1
 
 
 @inlined
 def encode_event(part, event, work):
     """Fill the buckets of the plan, and the keys."""
-    plan, keys, edges, coarse = work.plan, work.keys, part.edges, part.coarse
-    for w in range(keys.shape[1]):  # a missing value: only code 0 passes
-        keys[0, w] = keys[1, w] = u64(GUARD)
-    plan[PLAN_BUCKET, :] = 0
-    step = N_RANKS >> 1
-    while step:  # rank_of for all attributes at once: their misses overlap
-        for a in range(len(event)):
-            k = plan[PLAN_BUCKET, a]
-            plan[PLAN_BUCKET, a] = k + (step if edges[a, k + step - 1] <= event[a] else 0)
-        step >>= 1
+    plan, keys, coarse = work.plan, work.keys, part.coarse
+    n_words_of_row = len(keys) // 2
+    for w in range(len(keys)):  # a missing value: only code 0 passes
+        keys[w] = u64(ALL_CODES)
+    rank_event(part, event, work)
     n_words = coarse.shape[2]
     for a in range(len(event)):
         if np.isnan(event[a]):
@@ -86,14 +118,14 @@ def encode_event(part, event, work):
             f = 2 * a + side
             code = part.codes[a, side, rank]
             shift = u64(f % FIELDS * FIELD_BITS)
-            keys[0, f // FIELDS] |= u64(code) << shift
-            keys[1, f // FIELDS] |= u64(code - part.slack[a]) << shift
+            keys[f // FIELDS] -= u64(code) << shift
+            keys[n_words_of_row + f // FIELDS] -= u64(code - part.slack[a]) << shift
 
 
 @inlined
 def and_coarse(part, work):
-    """Write to ``done_words``, bit l: line l may hold a match."""
-    coarse, alive, plan = part.coarse, work.done_words, work.plan
+    """Write to ``alive``, bit l: line l may hold a match."""
+    coarse, alive, plan = part.coarse, work.alive, work.plan
     n_words = coarse.shape[2]
     for w in range(n_words):
         alive[w] = coarse[0, plan[PLAN_COARSE, 0], w]
@@ -139,156 +171,189 @@ def order_attributes(part, work):
     return k
 
 
-@inlined
-def list_lines(part, work):
-    """Numbers of the lines that ``prepare`` left, into lines; returns how many."""
-    alive, lines = work.done_words, work.lines
-    k = 0
-    for w in range(part.coarse.shape[2]):
+@kernel
+def list_lines(handle):
+    """Numbers of the lines that ``prepare`` left, into lines; returns how many.
+
+    Asks for the bits of the first LINES_AHEAD, which ``and_first`` will look at.
+    """
+    held = open_lines(handle)
+    pool, alive, lines, plan = held.pool, held.alive, held.lines, held.plan
+    k = asked = u64(0)
+    for w in range(u64(len(alive))):
         word = alive[w]
         while word:
-            lines[k] = 64 * w + np.int64(trailing_zeros(word))
-            k += 1
+            lines[k] = u64(64) * w + u64(trailing_zeros(word))
+            k += u64(1)
             word &= word - u64(1)
-    return k
+        while asked < min(k, u64(LINES_AHEAD)):
+            for j in range(AT_ONCE):
+                prefetch(pool, u64(plan[PLAN_OFFSET, j]) + u64(8) * u64(lines[asked]))
+            asked += u64(1)
+    return np.int64(k)
 
 
-@inlined
-def and_first(part, work, n_lines):
-    """AND the AT_ONCE rarest attributes of the listed lines; returns lines left, lines done."""
-    pool, plan = part.pool, work.plan
-    lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
+@kernel
+def and_first(handle, n_lines):
+    """AND the AT_ONCE rarest attributes of the listed lines; returns lines left, lines done.
+
+    Writes the bits of the i-th line listed to ``words``, and i to ``left`` or, if the next
+    attribute does not pay, to ``done``; nowhere if no bit is left. O(n_lines).
+    """
+    held = open_lines(handle)
+    pool, plan = held.pool, held.plan
+    lines, words, left, done = held.lines, held.words, held.left, held.done
     p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
     following, need = u64(plan[PLAN_OFFSET, AT_ONCE]), plan[PLAN_NEED, AT_ONCE]
-    k = d = 0
-    for i in range(min(LINES_AHEAD, n_lines)):
-        ahead = u64(8) * u64(lines[i])
+    k = d = u64(0)
+    last = u64(n_lines - 1)
+    for i in range(u64(n_lines)):
+        ahead = u64(8) * u64(lines[min(i + u64(LINES_AHEAD), last)])
         prefetch(pool, p + ahead)
         prefetch(pool, q + ahead)
         prefetch(pool, r + ahead)
-    for i in range(n_lines):
-        ahead = u64(8) * u64(lines[min(i + LINES_AHEAD, n_lines - 1)])
-        prefetch(pool, p + ahead)
-        prefetch(pool, q + ahead)
-        prefetch(pool, r + ahead)
-        line = lines[i]
-        at = u64(8) * u64(line)
-        bits = and_three(pool, p + at, q + at, r + at, words, u64(8 * k), done_words, u64(8 * d))
-        lines[k] = done_lines[d] = line
-        is_left = np.int64(bits >= need)
+        at = u64(8) * u64(lines[i])
+        bits = and_three(pool, p + at, q + at, r + at, words, u64(8) * i)
+        left[k] = done[d] = i
+        is_left = u64(bits >= need)
         prefetch(pool, at + (following if is_left else p))
         k += is_left
-        d += np.int64(bits > 0) - is_left
+        d += u64(bits > 0) - is_left
     return k, d
 
 
-@inlined
-def and_next(part, work, j, n_lines, d):
+@kernel
+def and_next(handle, j, n_left, d):
     """AND the j-th attribute of the lines that are left; returns lines left, lines done.
 
     Each line left is asked for in the bitmap of the attribute after it, a whole round ahead.
     """
-    pool, plan = part.pool, work.plan
-    lines, words, done_lines, done_words = work.lines, work.words, work.done_lines, work.done_words
+    held = open_lines(handle)
+    pool, plan = held.pool, held.plan
+    lines, words, left, done = held.lines, held.words, held.left, held.done
     p, following = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
     need = plan[PLAN_NEED, j + 1]
-    k = 0
-    for i in range(n_lines):
-        line = lines[i]
-        at = u64(8) * u64(line)
-        bits = and_one(pool, p + at, words, u64(8 * i), u64(8 * k), done_words, u64(8 * d))
-        lines[k] = done_lines[d] = line
-        is_left = np.int64(bits >= need)
+    k = u64(0)
+    for t in range(n_left):
+        i = u64(left[t])
+        at = u64(8) * u64(lines[i])
+        bits = and_one(pool, p + at, words, u64(8) * i)
+        left[k] = done[d] = i
+        is_left = u64(bits >= need)
         prefetch(pool, at + (following if is_left else p))
         k += is_left
-        d += np.int64(bits > 0) - is_left
+        d += u64(bits > 0) - is_left
     return k, d
 
 
-@inlined
-def collect(part, work, i, n_done):
-    """List the bits of the lines done from the i-th on, until CHUNK; returns next i, how many."""
-    lines, words, candidates = work.done_lines, work.done_words, work.candidates
-    n_words = u64(work.keys.shape[1])
-    k = 0
-    while i < n_done and k < CHUNK:
-        at = u64(8) * u64(i)
-        is_set = set_words(words, at)
+@kernel
+def collect(handle, t, n_done):
+    """List the bits of the lines done from the t-th on, until CHUNK; returns next t, how many.
+
+    Asks for the rows of these ``candidates``. O(lines + candidates).
+    """
+    held, found = open_lines(handle), open_rows(handle)
+    words, candidates = held.words, found.candidates
+    n_words = u64(handle[2])
+    k = u64(0)
+    while t < n_done and k < u64(CHUNK):
+        i = u64(held.done[t])
+        first = u64(held.lines[i]) * u64(LINE)
+        is_set = set_words(words, u64(8) * i)
         while is_set:
             w = u64(trailing_zeros(is_set))
-            place = u64(lines[i]) * u64(LINE) + w * u64(64)
-            word = words[at + w]
+            place = first + w * u64(64)
+            word = words[u64(8) * i + w]
             while word:
                 p = place + u64(trailing_zeros(word))
-                prefetch(part.rows, p * n_words)
+                prefetch(found.rows, p * n_words)
                 candidates[k] = p
-                k += 1
+                k += u64(1)
                 word &= word - u64(1)
             is_set &= is_set - u64(1)
-        i += 1
-    return i, k
+        t += u64(1)
+    return t, k
 
 
-@inlined
-def compare(rows, p, keys, n_words):
-    """How the row from p on fits the keys (flat): 0 no, 1 tie, 3 yes."""
-    fits = compare_row(rows, p, keys, n_words)
-    for w in range(u64(4), n_words):
-        row = rows[p + w]
-        possible = ((keys[w] - row) & u64(GUARD)) == u64(GUARD)
-        certain = ((keys[n_words + w] - row) & u64(GUARD)) == u64(GUARD)
-        fits &= np.int64(possible) | np.int64(certain) << 1
-    return fits
+@kernel
+def verify_short(handle, n_candidates, out, n_out):
+    """Append the slots of the candidates that match for certain to out: i4[N + 1].
+
+    Requires rows of four words. Writes to ``ties`` the candidates that only exact bounds decide.
+    Returns the new length of out, and how many ties there are. O(n_candidates).
+    """
+    held = open_rows(handle)
+    rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
+    k, n_ties = u64(n_out), u64(0)
+    for i in range(n_candidates):
+        p = u64(candidates[i]) * u64(4)
+        found = misfits(rows, p, keys, u64(4))
+        out[k] = slot_in(rows, p)
+        ties[n_ties] = candidates[i]
+        k += u64(found == 0)
+        n_ties += u64(found & 15 == 0) - u64(found == 0)
+    return np.int64(k), n_ties
 
 
-@inlined
-def verify(part, event, work, n_candidates, out, n_out):
-    """Append the slots of the candidates that match to out; returns the new length."""
-    rows, candidates, ties = part.rows, work.candidates, work.ties
-    keys, n_words = work.keys.reshape(-1), u64(work.keys.shape[1])
-    n_ties = 0
+@kernel
+def verify_long(handle, n_candidates, out, n_out):
+    """``verify_short`` for rows of more words. O(n_candidates x M)."""
+    held = open_rows(handle)
+    rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
+    n_words, k, n_ties = u64(handle[2]), u64(n_out), u64(0)
     for i in range(n_candidates):
         p = u64(candidates[i]) * n_words
-        fits = compare(rows, p, keys, n_words)
-        out[n_out] = slot_in(rows, p)
+        found = misfits(rows, p, keys, n_words)
+        for w in range(u64(4), n_words):
+            row = rows[p + w]
+            found |= np.int64((row + keys[w]) & u64(GUARD) != u64(0))
+            found |= np.int64((row + keys[n_words + w]) & u64(GUARD) != u64(0)) << 4
+        out[k] = slot_in(rows, p)
         ties[n_ties] = candidates[i]
-        n_out += np.int64(fits == 3)
-        n_ties += np.int64(fits == 1)
+        k += u64(found == 0)
+        n_ties += u64(found & 15 == 0) - u64(found == 0)
+    return np.int64(k), n_ties
+
+
+@kernel
+def settle_ties(handle, event, n_ties, out, n_out):
+    """Append the slots of the ties that match to out; returns the new length. O(n_ties x M)."""
+    held = open_rows(handle)
+    m, n_words = u64(handle[1]), u64(handle[2])
     for i in range(n_ties):
-        p = u64(ties[i]) * n_words
-        touch_ties(part, keys, n_words, p)
+        touch_ties(held, m, n_words, u64(held.ties[i]) * n_words)
     for i in range(n_ties):
-        p = u64(ties[i]) * n_words
-        out[n_out] = slot_in(rows, p)
-        n_out += np.int64(settle_tie(part, event, keys, n_words, p))
+        p = u64(held.ties[i]) * n_words
+        out[n_out] = slot_in(held.rows, p)
+        n_out += np.int64(settle_tie(held, event, m, n_words, p))
     return n_out
 
 
 @inlined
-def touch_ties(part, keys, n_words, p):
+def touch_ties(held, m, n_words, p):
     """Ask for the exact bounds that ``settle_tie`` will look at."""
-    rows = part.rows
-    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
+    rows, keys = held.rows, held.keys
+    at = u64(slot_in(rows, p)) * (u64(2) * m)
     for w in range(n_words):
-        tied = ~(keys[n_words + w] - rows[p + w]) & u64(GUARD)
+        tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
-            prefetch(part.bounds, at + f)
+            prefetch(held.bounds, at + f)
 
 
 @inlined
-def settle_tie(part, event, keys, n_words, p):
+def settle_tie(held, event, m, n_words, p):
     """Whether the row from p on matches, by the exact bounds whose codes tie with the event's."""
-    rows = part.rows
-    at = u64(slot_in(rows, p)) * u64(2 * part.edges.shape[0])
+    rows, keys = held.rows, held.keys
+    at = u64(slot_in(rows, p)) * (u64(2) * m)
     holds = True
     for w in range(n_words):
-        tied = ~(keys[n_words + w] - rows[p + w]) & u64(GUARD)
+        tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
         while tied:
             f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
             tied &= tied - u64(1)
-            x, bound = event[f >> u64(1)], part.bounds[at + f]
+            x, bound = event[f >> u64(1)], held.bounds[at + f]
             holds &= (x <= bound) if f & u64(1) else (bound <= x)
     return holds
 
@@ -300,15 +365,19 @@ def match_one(handle, event, out):
     O(lines + lines alive x attributes + matches).
     """
     n_used = prepare(handle, event)
-    part, work = open_part(handle), open_work(handle)
-    n_lines = list_lines(part, work)
-    n_lines, n_done = and_first(part, work, n_lines)
+    n_lines = list_lines(handle)
+    n_lines, n_done = and_first(handle, n_lines)
     for j in range(AT_ONCE, n_used):
-        n_lines, n_done = and_next(part, work, j, n_lines, n_done)
-    i = n_out = 0
-    while i < n_done:
-        i, n_candidates = collect(part, work, i, n_done)
-        n_out = verify(part, event, work, n_candidates, out, n_out)
+        n_lines, n_done = and_next(handle, j, n_lines, n_done)
+    t, n_out = u64(0), 0
+    while t < n_done:
+        t, n_candidates = collect(handle, t, n_done)
+        if handle[2] == 4:
+            n_out, n_ties = verify_short(handle, n_candidates, out, n_out)
+        else:
+            n_out, n_ties = verify_long(handle, n_candidates, out, n_out)
+        if n_ties:
+            n_out = settle_ties(handle, event, n_ties, out, n_out)
     return n_out
 
 

@@ -12,20 +12,23 @@ from tamis.kernels.dense_build import LINE, N_BUCKETS, N_COARSE, N_RANKS, DenseP
 from tamis.kernels.memory import aligned_zeros, f8_at, i4_at, i8_at, u1_at, u2_at, u4_at, u8_at
 
 AT_ONCE = 3  # attributes that every line is ANDed with before it is asked how much is left
+TOP_STEP = 32  # every so many edges one is a top: all tops stay in the cache
 CHUNK = 1024  # candidates collected before they are verified
 
 
 class Work(NamedTuple):
     """Scratch of one thread."""
 
-    lines: Array  # i8[L + 1] lines that are ANDed still
-    words: Array  # u8[L*8 + 8] their bits
-    done_lines: Array  # i8[L + 1] lines that are ready to be verified
-    done_words: Array  # u8[L*8 + 8] their bits
+    alive: Array  # u8[LW] bit l: line l may hold a match
+    lines: Array  # u4[L + 1] the numbers of those lines
+    words: Array  # u8[L*8 + 8] the bits of the i-th of them
+    left: Array  # u4[L + 1] which of them are ANDed still
+    done: Array  # u4[L + 1] which of them are ready to be verified
     candidates: Array  # u4[CHUNK + LINE] positions
     ties: Array  # u4[CHUNK + LINE] positions
     plan: Array  # i8[5, M + AT_ONCE]: see PLAN_*
-    keys: Array  # u8[2, W]: the event's codes, with guard bits: "possible" and "certain"
+    keys: Array  # u8[2*W]: 1023 less the event's codes: "possible", then "certain"
+    tops: Array  # f8[M, 2048 / TOP_STEP] the last of every TOP_STEP edges
 
 
 # Rows of Work.plan; the last three by rank of the attribute, rarest first.
@@ -37,23 +40,25 @@ def new_work(part: DensePart) -> Work:
     m = part.edges.shape[0]
     n_lines = -(-part.n // LINE)
     return Work(
-        np.empty(n_lines + 1, np.int64),
+        np.zeros(-(-n_lines // 64), np.uint64),
+        np.zeros(n_lines + 1, np.uint32),
         aligned_zeros(8 * n_lines + 8, np.uint64),
-        np.empty(n_lines + 1, np.int64),
-        aligned_zeros(8 * n_lines + 8, np.uint64),
+        np.zeros(n_lines + 1, np.uint32),
+        np.zeros(n_lines + 1, np.uint32),
         np.zeros(CHUNK + LINE, np.uint32),
         np.empty(CHUNK + LINE, np.uint32),
         np.zeros((5, m + AT_ONCE), np.int64),
-        np.zeros((2, row_words(m)), np.uint64),
+        np.zeros(2 * row_words(m), np.uint64),
+        np.ascontiguousarray(part.edges[:, TOP_STEP - 1 :: TOP_STEP]),
     )
 
 
 def handle_of(part: DensePart, work: Work) -> Array:
-    """i8[19]: sizes and addresses of part and work, which must outlive it.
+    """i8[21]: sizes and addresses of part and work, which must outlive it.
 
-    Handing over 16 arrays costs 5 us a call, one handle 0.4.
+    Handing over 18 arrays costs 5 us a call, one handle 0.4.
     """
-    sizes = [part.n, part.edges.shape[0], work.keys.shape[1]]
+    sizes = [part.n, part.edges.shape[0], len(work.keys) // 2]
     return np.array(sizes + [x.ctypes.data for x in [*part[1:], *work]], np.int64)
 
 
@@ -80,12 +85,64 @@ def open_work(h):
     """The scratch behind a handle."""
     n_lines = (h[0] + LINE - 1) // LINE
     return Work(
-        carray(i8_at(h[11]), (n_lines + 1,)),
-        carray(u8_at(h[12]), (8 * n_lines + 8,)),
-        carray(i8_at(h[13]), (n_lines + 1,)),
-        carray(u8_at(h[14]), (8 * n_lines + 8,)),
-        carray(u4_at(h[15]), (CHUNK + LINE,)),
+        carray(u8_at(h[11]), ((n_lines + 63) // 64,)),
+        carray(u4_at(h[12]), (n_lines + 1,)),
+        carray(u8_at(h[13]), (8 * n_lines + 8,)),
+        carray(u4_at(h[14]), (n_lines + 1,)),
+        carray(u4_at(h[15]), (n_lines + 1,)),
         carray(u4_at(h[16]), (CHUNK + LINE,)),
-        carray(i8_at(h[17]), (5, h[1] + AT_ONCE)),
-        carray(u8_at(h[18]), (2, h[2])),
+        carray(u4_at(h[17]), (CHUNK + LINE,)),
+        carray(i8_at(h[18]), (5, h[1] + AT_ONCE)),
+        carray(u8_at(h[19]), (2 * h[2],)),
+        carray(f8_at(h[20]), (h[1], N_RANKS // TOP_STEP)),
+    )
+
+
+class Lines(NamedTuple):
+    """What the steps over lines need: to open all for each step doubles the time of compiling."""
+
+    pool: Array
+    alive: Array
+    lines: Array
+    words: Array
+    left: Array
+    done: Array
+    plan: Array
+
+
+class Rows(NamedTuple):
+    """What the steps over candidates need."""
+
+    rows: Array
+    bounds: Array
+    candidates: Array
+    ties: Array
+    keys: Array
+
+
+@inlined
+def open_lines(h):
+    """The lines behind a handle."""
+    n_lines = (h[0] + LINE - 1) // LINE
+    return Lines(
+        carray(u8_at(h[8]), (h[1] * (N_BUCKETS + 1) * n_lines * 8,)),
+        carray(u8_at(h[11]), ((n_lines + 63) // 64,)),
+        carray(u4_at(h[12]), (n_lines + 1,)),
+        carray(u8_at(h[13]), (8 * n_lines + 8,)),
+        carray(u4_at(h[14]), (n_lines + 1,)),
+        carray(u4_at(h[15]), (n_lines + 1,)),
+        carray(i8_at(h[18]), (5, h[1] + AT_ONCE)),
+    )
+
+
+@inlined
+def open_rows(h):
+    """The rows and candidates behind a handle."""
+    n_lines = (h[0] + LINE - 1) // LINE
+    return Rows(
+        carray(u8_at(h[7]), (n_lines * LINE * h[2],)),
+        carray(f8_at(h[3]), (h[0] * h[1] * 2,)),
+        carray(u4_at(h[16]), (CHUNK + LINE,)),
+        carray(u4_at(h[17]), (CHUNK + LINE,)),
+        carray(u8_at(h[19]), (2 * h[2],)),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import uint64 as u64
 
 from tamis.index import Index
 from tamis.index.blocks import Block
@@ -17,7 +18,7 @@ from tamis.index.dense_block import DenseBlock
 from tamis.index.sparse_block import SparseBlock
 from tamis.kernels.compiled import kernel
 from tamis.kernels.dense_match import and_first, and_next, collect, list_lines, prepare
-from tamis.kernels.dense_scratch import AT_ONCE, open_part, open_work
+from tamis.kernels.dense_scratch import AT_ONCE, open_part
 from tamis.kernels.sparse_match import (
     aim_words,
     clear_event,
@@ -55,17 +56,17 @@ def _count(block: Block, vector: Vector) -> int:
 def count_dense(handle: Any, event: Any) -> Any:
     """Words that ``dense_match.match_one`` ANDs for event: f8[M], and rows that it verifies."""
     n_used = prepare(handle, event)
-    part, work = open_part(handle), open_work(handle)
+    part = open_part(handle)
     n_looks = part.coarse.shape[0] * part.coarse.shape[2]
-    n_lines = list_lines(part, work)
+    n_lines = list_lines(handle)
     n_looks += AT_ONCE * _LINE_WORDS * n_lines
-    n_lines, n_done = and_first(part, work, n_lines)
+    n_lines, n_done = and_first(handle, n_lines)
     for j in range(AT_ONCE, n_used):
         n_looks += _LINE_WORDS * n_lines
-        n_lines, n_done = and_next(part, work, j, n_lines, n_done)
-    i = 0
-    while i < n_done:
-        i, n_candidates = collect(part, work, i, n_done)
+        n_lines, n_done = and_next(handle, j, n_lines, n_done)
+    t = u64(0)
+    while t < n_done:
+        t, n_candidates = collect(handle, t, n_done)
         n_looks += n_candidates
     return n_looks
 
