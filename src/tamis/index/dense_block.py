@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import numpy as np
 
 from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
 from tamis.kernels.dense_build import DensePart, build
 from tamis.kernels.dense_match import match_one, match_some
-from tamis.kernels.dense_scratch import Work, handle_of, new_work
+from tamis.kernels.dense_scratch import handle_of, new_work
 from tamis.kernels.scan import Boxes
 from tamis.kernels.tests import NO_TESTS, Tests
 from tamis.slots.columns import Vector
@@ -29,8 +28,9 @@ class DenseBlock(Block):
         self._own = own
         flat = bounds.bounds.reshape(-1)
         self._part = DensePart(self.n_slots, flat, *(own[name] for name in _OWN))
-        columns = bounds.columns
-        self._is_first = bool((columns == np.arange(len(columns))).all())
+        n_columns = len(bounds.columns)
+        is_first = bool((bounds.columns == np.arange(n_columns)).all())
+        self._n_given = n_columns if is_first else 0  # columns of an event that need no choosing
         self._threads = threading.local()
 
     @classmethod
@@ -44,10 +44,9 @@ class DenseBlock(Block):
 
     def candidates(self, vector: Vector, out: Array) -> int:
         """Write the slots whose constraints a plain event satisfies; return their number."""
-        columns = self.bounds.columns
-        if not self._is_first or len(vector) > len(columns):
-            vector = vector[columns]
-        return int(match_one(self._handle(), vector, out))
+        if len(vector) != self._n_given:
+            vector = vector[self.bounds.columns]
+        return match_one(self._handle(), vector, out)  # type: ignore[no-any-return]
 
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
@@ -58,10 +57,12 @@ class DenseBlock(Block):
         """Arrays of the structure itself."""
         return dict(self._own)
 
-    def _handle(self) -> Any:
-        """This thread's handle; its scratch lives as long."""
-        held: tuple[Any, Work] | None = getattr(self._threads, "held", None)
-        if held is None:
-            work = new_work(self._part)
-            held = self._threads.held = (handle_of(self._part, work), work)
-        return held[0]
+    def _handle(self) -> Array:
+        """This thread's handle; it refers to this thread's scratch by address."""
+        own = self._threads
+        try:
+            handle: Array = own.handle
+        except AttributeError:
+            own.work = new_work(self._part)
+            own.handle = handle = handle_of(self._part, own.work)
+        return handle

@@ -134,7 +134,8 @@ class Engine:
         n_slots = old.n_slots + head.n_slots - old.head.n_slots
         self.state = State(
             old.version + 1, old.segments, old.blocks, n_slots,
-            rows.table, rows.n_rows, rows.only_priority != -1, not rows.has_flagged, head, view,
+            rows.table, rows.n_rows, rows.only_priority != -1, not rows.has_flagged, head, None,
+            view,
         )  # fmt: skip
         if self._must_look:
             self._start_merging()
@@ -164,10 +165,13 @@ class Engine:
         rows, head = self._rows, HeadView(self._head)
         blocks = tuple(block for segment in segments for block in segment)
         n_slots = head.n_slots + sum(block.n_slots for block in blocks)
+        moving, only = None if self.moving is None else self.moving.view, None
+        if len(blocks) == 1 and blocks[0].slots_are_rows and not head.n_slots:
+            only = None if rows.has_flagged or moving is not None else blocks[0]
         return State(
             version, segments, blocks, n_slots,
-            rows.table, rows.n_rows, rows.only_priority != -1, not rows.has_flagged, head,
-            None if self.moving is None else self.moving.view,
+            rows.table, rows.n_rows, rows.only_priority != -1, not rows.has_flagged, head, only,
+            moving,
         )  # fmt: skip
 
     def dump(self) -> tuple[Rows, SlotTable | None]:

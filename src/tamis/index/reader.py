@@ -43,6 +43,8 @@ class Reader:
             vector = self._columns.encode_plain(event)
             if vector is not None:
                 self._observer.notice(vector)
+                if (only := state.only) is not None:
+                    return self._engine.search.match_only(state, only, vector)
                 asker = Asker(self._asking, self._saved, lambda: attributes_of(event))
                 return self._engine.search.match_plain(state, vector, asker)
         return self._engine.search.match(state, *self._encode(event))

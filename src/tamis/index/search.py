@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tamis.index.blocks import Block
 from tamis.index.express import Expresses
 from tamis.index.revision import Ask
 from tamis.index.state import State
@@ -71,12 +72,9 @@ class Search:
 
     def match_plain(self, state: State, vector: Vector, ask: Ask) -> RowNumbers:
         """``match`` for an event of which the vector says all."""
-        scratch, version, parts = self._scratch(state), state.version, state.parts
-        if state.is_plain and state.moving is None and len(parts) == 1 and parts[0].slots_are_rows:
-            n_rows = parts[0].candidates(vector, scratch.slots)
-            return self._in_order(state, scratch.slots, n_rows, scratch)
+        scratch, version = self._scratch(state), state.version
         n_rows, is_first, is_settled = 0, True, True
-        for block in parts:
+        for block in state.parts:
             n_slots = block.candidates(vector, scratch.slots)
             if n_slots:
                 n_rows = settle_one(
@@ -90,6 +88,15 @@ class Search:
         if state.moving is not None:
             n_rows = state.moving.match_plain(vector, version, ask, scratch.found.rows, n_rows)
         return self._in_order(state, scratch.found.rows, n_rows, scratch)
+
+    def match_only(self, state: State, only: Block, vector: Vector) -> RowNumbers:
+        """``match_plain`` where all slots are in one block, and there is nobody to ask."""
+        scratch = self._scratch(state)
+        slots = scratch.slots
+        n_rows = only.candidates(vector, slots)
+        if state.has_one_priority or n_rows < 2:
+            return slots[:n_rows]
+        return self._in_order(state, slots, n_rows, scratch)
 
     def match_by_level(self, state: State, event: Encoded, ask: Ask) -> Iterator[RowNumbers]:
         """The rows an event satisfies, as they are determined: those of a level at a time."""

@@ -43,7 +43,7 @@ class SparseBlock(Block):
 
     def candidates(self, vector: Vector, out: Array) -> int:
         """Write the slots whose constraints a plain event satisfies; return their number."""
-        return int(match_one(self._handle(), vector, out))
+        return match_one(self._handle(), vector, out)  # type: ignore[no-any-return]
 
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""

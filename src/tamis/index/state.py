@@ -24,6 +24,7 @@ class State(NamedTuple):
     has_one_priority: bool
     is_plain: bool  # all rows are, see kernels.emit
     head: HeadView
+    only: Block | None  # where all slots are, if they are plain rows and nobody has a place
     moving: MovingView | None = None  # who has a place
 
     @property

@@ -28,13 +28,13 @@ class Quick(NamedTuple):
         """An event with values of type float, and a point as its place; None of any other."""
         kinds = {*map(type, raw.values())}
         made: dict[Any, Any] = {**self.empty, **raw}
-        if kinds == _FLOATS_AND_POINTS and self.place is not None:
+        if kinds != _FLOATS:
+            if kinds != _FLOATS_AND_POINTS or self.place is None:
+                return None
             point = made.pop(self.place, None)
             if type(point) is not Point:
                 return None
             made[_LANES[LON]], made[_LANES[LAT]] = point.lon, point.lat
-        elif kinds != _FLOATS:
-            return None
         if len(made) != self.n_columns:
             return None
         try:
