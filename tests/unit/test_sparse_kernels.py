@@ -150,6 +150,19 @@ def test_broad_boxes_make_strips():
     assert n_matches > 1000
 
 
+def test_strips_with_gaps_that_events_fall_into():
+    rng = np.random.default_rng(15)
+    low = rng.choice([0.0, 0.7], (20_000, 4)) + rng.random((20_000, 4)) * 0.05
+    constraints = regular(some_of(rng, 20_000, 8, 4), low, low + 0.25)
+    events = rng.choice([0.2, 0.5, 0.8, nan], (80, 8))
+    block, n_matches = check(constraints, events)
+    fence = block.arrays()["fence"].reshape(-1, 2)
+    is_empty = fence[:, 0] == fence[:, 1]
+    assert (fence[:, 0] <= fence[:, 1]).all()
+    assert (fence[is_empty, 0] > 0).any()
+    assert n_matches > 1000
+
+
 def test_narrow_boxes_make_cells_and_pairs():
     rng = np.random.default_rng(2)
     low = rng.random((20_000, 4))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.memory import prefetch
 from tamis.kernels.tests import ACCEPTED, UNDECIDED, judge, judge_any
 
 N_PRIORITIES = 10
@@ -164,15 +165,17 @@ def settle_leaders(table, version, found):
 @kernel
 def order_by_priority(rows, n_rows, priority, ordered):
     """Write ``rows`` to ``ordered`` by ascending priority number, keeping their order. O(n)."""
-    position = np.zeros(N_PRIORITIES + 1, np.int64)
+    position, levels = np.zeros(N_PRIORITIES + 1, np.int64), np.empty(n_rows, np.uint8)
     for i in range(n_rows):
-        position[priority[rows[i]] + 1] += 1
+        prefetch(priority, np.uint64(rows[i]))
+    for i in range(n_rows):
+        levels[i] = priority[np.uint64(rows[i])]
+        position[levels[i] + 1] += 1
     for level in range(N_PRIORITIES):
         position[level + 1] += position[level]
     for i in range(n_rows):
-        level = priority[rows[i]]
-        ordered[position[level]] = rows[i]
-        position[level] += 1
+        ordered[position[levels[i]]] = rows[i]
+        position[levels[i]] += 1
 
 
 @kernel

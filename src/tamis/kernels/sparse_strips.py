@@ -160,8 +160,9 @@ def write_fences(bounds, pair, slot_of_place, plot, strip, fence):
                     and mass[pair[slot_of_place[before], 1], 1] >> FENCE_SHIFT < bucket
                 ):
                     before += 1
-                fence[at] = (before - first) // BLOCK
-                fence[at + 1] = (until - first + BLOCK - 1) // BLOCK if before < until else 0
+                fence[at] = fence[at + 1] = (before - first) // BLOCK
+                if before < until:
+                    fence[at + 1] = (until - first + BLOCK - 1) // BLOCK
                 at += 2 * n_strips
 
 
