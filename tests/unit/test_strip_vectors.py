@@ -13,66 +13,68 @@ from tamis.kernels.sparse_fit import FIT, NO_FIT, TIE, fit, fit_plainly
 from tamis.kernels.sparse_strip_tests import (
     ANYTHING,
     ITEMS,
+    MAX_MARKED,
     MAX_RUN,
     MISSING,
     N_MARKS,
     N_STEPS,
+    WAYS_TO_TEST,
     add_run,
     add_run_plainly,
-    test_blocks,
-    test_blocks_plainly,
 )
 from tamis.kernels.sparse_strips import BLOCK, STRIP
 from tamis.kernels.sparse_vectors import TABLE
+from tamis.kernels.vectors import has_instructions
 
 BASE = 1000
 
-# pytest would take them for tests
-_test_blocks, _test_blocks_plainly = test_blocks, test_blocks_plainly
-del test_blocks, test_blocks_plainly
+
+def way_to_test(way: Any) -> Any:
+    """A way to test blocks, from arrays."""
+
+    @kernel
+    def run(blocks: Any, tests: Any, table: Any, kept: Any) -> Any:
+        return way(
+            i4_at(blocks.ctypes.data), np.int64(1), np.int64(blocks.size), np.int64(BASE),
+            u1_at(tests.ctypes.data), u1_at(table.ctypes.data), i4_at(kept.ctypes.data),
+            np.int64(3),
+        )  # fmt: skip
+
+    return run
 
 
-@kernel
-def _test_both(blocks: Any, tests: Any, table: Any, kept: Any, also: Any) -> Any:
-    listed, items, held = i4_at(blocks.ctypes.data), u1_at(tests.ctypes.data), table.ctypes.data
-    last, base, before = np.int64(blocks.size), np.int64(BASE), np.int64(3)
-    one = _test_blocks(
-        listed, np.int64(1), last, base, items, u1_at(held), i4_at(kept.ctypes.data), before
-    )
-    other = _test_blocks_plainly(
-        listed, np.int64(1), last, base, items, u1_at(held), i4_at(also.ctypes.data), before
-    )
-    return one, other
-
-
-def test_a_block_at_a_time_holds_as_one_by_one() -> None:
+@pytest.mark.parametrize("needed", WAYS_TO_TEST, ids=str)
+def test_a_block_at_a_time_holds_as_one_by_one(needed: tuple[str, ...]) -> None:
+    if needed and not has_instructions(*needed):
+        pytest.skip(f"this processor has no {', '.join(needed)}")
+    run = way_to_test(WAYS_TO_TEST[needed])
     random = np.random.default_rng(1)
     n_blocks = 60
     tests = np.zeros((n_blocks, 3, ITEMS), np.uint8)
-    tests[:, 0] = random.integers(0, N_MARKS - 1, (n_blocks, ITEMS))
+    tests[:, 0] = random.integers(0, MAX_MARKED, (n_blocks, ITEMS))
     tests[:, 1] = random.integers(0, N_STEPS, (n_blocks, ITEMS))
     tests[:, 2] = random.integers(0, N_STEPS - tests[:, 1].astype(int))
     is_free = random.random((n_blocks, ITEMS)) < 0.4
     tests[:, 0][is_free], tests[:, 1][is_free], tests[:, 2][is_free] = ANYTHING, 0, 255
     table = np.zeros(N_MARKS, np.uint8)
     blocks = random.permutation(n_blocks).astype(np.int32)
-    kept, also = (np.full(BLOCK * (n_blocks + 1), -1, np.int32) for _ in range(2))
+    kept = np.full(BLOCK * (n_blocks + 1), -1, np.int32)
     n_hold = 0
     for _ in range(50):
-        table[:ANYTHING] = random.integers(0, N_STEPS, ANYTHING)
-        table[random.integers(0, ANYTHING, 30)] = MISSING
-        one, other = _test_both(blocks, tests.reshape(-1), table, kept, also)
-        assert one == other
-        assert kept[3:one].tolist() == also[3:one].tolist()
-        n_hold += one - 3
-        holds = [True] * BLOCK
-        for item in range(ITEMS):  # the same once more, without sharing anything
-            x = int(table[tests[blocks[1], 0, item]])
-            low, width = tests[blocks[1], 1:, item].astype(int).tolist()
-            holds[item // 4] &= low <= x <= low + width
-        first = BASE + BLOCK * blocks[1]
-        wanted = [first + place for place in range(BLOCK) if holds[place]]
-        assert kept[3 : 3 + len(wanted)].tolist() == wanted
+        table[:MAX_MARKED] = random.integers(0, N_STEPS, MAX_MARKED)
+        table[random.integers(0, MAX_MARKED, 30)] = MISSING
+        table[ANYTHING % N_MARKS] = 0
+        n_kept = run(blocks, tests.reshape(-1), table, kept)
+        held = np.where(is_free, 0, table[tests[:, 0] % N_MARKS]).astype(int)
+        low, width = tests[:, 1].astype(int), tests[:, 2].astype(int)
+        inside = ((low <= held) & (held <= low + width)).reshape(n_blocks, BLOCK, -1).all(axis=2)
+        wanted = [
+            BASE + BLOCK * block + place
+            for block in blocks[1:].tolist()
+            for place in np.nonzero(inside[block])[0].tolist()
+        ]
+        assert kept[3:n_kept].tolist() == wanted
+        n_hold += len(wanted)
     assert n_hold > 100
 
 

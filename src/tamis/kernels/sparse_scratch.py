@@ -58,7 +58,7 @@ def new_scratch(part: SparsePart) -> Scratch:
     line = part.line_start + N_BUCKETS * part.line_length
     line[m] = 0
     value, table = np.zeros(m), np.full(N_MARKS, MISSING, np.uint8)
-    table[ANYTHING] = 0
+    table[ANYTHING % N_MARKS] = 0
     return Scratch(
         np.empty(m + 1, np.int32),
         codes,

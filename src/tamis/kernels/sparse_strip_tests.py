@@ -5,7 +5,7 @@ one comparison of x - low, without sign, tells whether x is inside. A block hold
 constraints of its 16 places, then their lows, then their widths. An event has a table of what it
 holds by mark. There are marks for the axes that most slots at the root constrain; a constraint on
 another is left to the record. With AVX-512 a block is looked up and compared in a few
-instructions.
+instructions, with AVX2 in some more, and without one place after another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ N_ITEMS = 4  # constraints of a test
 ITEMS = BLOCK * N_ITEMS  # constraints of a block
 MAX_RUN = 16  # blocks; a strip has no more
 N_MARKS = 128
-ANYTHING, UNMARKED = N_MARKS - 2, N_MARKS - 1  # of no constraint; of axes that are not looked up
+MAX_MARKED = N_MARKS - 2  # axes that are looked up
+UNMARKED = N_MARKS - 1  # the mark of any other
+ANYTHING = 254  # that of no constraint: what it stands for is found as 0 wherever it is looked up
 N_STEPS = 254  # values of a byte; one more is greater than any
 MISSING = 255
 
@@ -44,7 +46,7 @@ def mark_axes(bounds, slots):
     used = bounds.axis[np.repeat(is_own, np.diff(bounds.start))]
     by_use = np.argsort(-np.bincount(used, minlength=n_axes), kind="stable")
     mark = np.full(n_axes, UNMARKED, np.uint8)
-    mark[by_use[:ANYTHING]] = np.arange(min(n_axes, ANYTHING))
+    mark[by_use[:MAX_MARKED]] = np.arange(min(n_axes, MAX_MARKED))
     return mark
 
 
@@ -108,7 +110,7 @@ def test_blocks_plainly(blocks, first, last, base, tests, table, kept, n_kept):
         for lane in range(BLOCK):
             at, holds = 3 * ITEMS * blocks[i] + N_ITEMS * lane, True
             for x in range(at, at + N_ITEMS):
-                inside = np.int64(table[tests[x]]) - tests[x + ITEMS]
+                inside = np.int64(table[tests[x] & (N_MARKS - 1)]) - tests[x + ITEMS]
                 holds &= inside & 255 <= tests[x + 2 * ITEMS]
             kept[n_kept] = base + BLOCK * blocks[i] + lane
             n_kept += holds
@@ -117,6 +119,7 @@ def test_blocks_plainly(blocks, first, last, base, tests, table, kept, n_kept):
 
 _I1, _I8, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
 _PLACES, _ITEMS = ir.VectorType(_I32, BLOCK), ir.VectorType(_I8, ITEMS)
+_HALF = ir.VectorType(_I8, ITEMS // 2)
 
 
 def _all(builder, number):
@@ -125,9 +128,20 @@ def _all(builder, number):
     return builder.shuffle_vector(one, one, ir.Constant(_PLACES, [0] * BLOCK))
 
 
-def _load(builder, pointer, index):
-    place = builder.bitcast(builder.gep(pointer, [index]), _ITEMS.as_pointer())
+def _load(builder, pointer, index, kind=_ITEMS):
+    place = builder.bitcast(builder.gep(pointer, [index]), kind.as_pointer())
     return builder.load(place, align=1)
+
+
+def _inside(builder, held, low, width):
+    """Which places have all of their items inside: a bit each."""
+    inside = builder.sub(held, low)
+    is_more = builder.icmp_unsigned(">", inside, width)
+    greater = builder.select(is_more, inside, width)
+    places = ir.VectorType(_I32, width.type.count // N_ITEMS)
+    return builder.icmp_unsigned(
+        "==", builder.bitcast(greater, places), builder.bitcast(width, places)
+    )
 
 
 def _hold(builder, held, tests, block):
@@ -137,12 +151,7 @@ def _hold(builder, held, tests, block):
     mark, low, width = (
         _load(builder, tests, builder.add(at, _I64(ITEMS * side))) for side in range(3)
     )
-    inside = builder.sub(builder.call(look_up, [held[0], mark, held[1]]), low)
-    is_more = builder.icmp_unsigned(">", inside, width)
-    greater = builder.select(is_more, inside, width)
-    return builder.icmp_unsigned(
-        "==", builder.bitcast(greater, _PLACES), builder.bitcast(width, _PLACES)
-    )
+    return _inside(builder, builder.call(look_up, [held[0], mark, held[1]]), low, width)
 
 
 def _keep(builder, holds, first, kept, n):
@@ -179,6 +188,60 @@ def _test_vectors(typingctx, blocks, first, last, base, tests, table, kept, n_ke
     return i8(blocks, i8, i8, i8, tests, table, kept, i8), codegen
 
 
+def _look_up_half(builder, held, mark):
+    """What an event holds by mark, from eight tables of 16; 0 for marks from 128 on."""
+    look_up = declare(builder, "llvm.x86.avx2.pshuf.b", _HALF, [_HALF] * 2)
+    add = declare(builder, "llvm.uadd.sat.v32i8", _HALF, [_HALF] * 2)
+    found = _HALF(None)
+    for t, table in enumerate(held):  # all but the table's own marks get their highest bit set
+        own = builder.sub(mark, ir.Constant(_HALF, [16 * t] * _HALF.count))
+        at = builder.call(add, [own, ir.Constant(_HALF, [0x70] * _HALF.count)])
+        found = builder.or_(found, builder.call(look_up, [table, at]))
+    return found
+
+
+def _hold_halves(builder, held, tests, block):
+    """``_hold`` as a number, by AVX2."""
+    at, found = builder.mul(block, _I64(3 * ITEMS)), _I64(0)
+    for half in range(2):
+        mark, low, width = (
+            _load(builder, tests, builder.add(at, _I64(ITEMS * side + ITEMS // 2 * half)), _HALF)
+            for side in range(3)
+        )
+        holds = _inside(builder, _look_up_half(builder, held, mark), low, width)
+        bits = builder.zext(builder.bitcast(holds, _I8), _I64)
+        found = builder.or_(found, builder.shl(bits, _I64(8 * half)))
+    return found
+
+
+@intrinsic
+def _test_halves(typingctx, blocks, first, last, base, tests, table, kept, n_kept):
+    def codegen(context, builder, signature, args):
+        blocks, first, last, base, tests, table, kept, n_kept = args
+        twice = ir.Constant(ir.VectorType(_I32, _HALF.count), [*range(16)] * 2)
+        tables = [
+            _load(builder, table, _I64(16 * t), ir.VectorType(_I8, 16))
+            for t in range(N_MARKS // 16)
+        ]
+        held = [builder.shuffle_vector(one, one, twice) for one in tables]
+        n = cgutils.alloca_once_value(builder, n_kept)
+        with cgutils.for_range(builder, last, first) as loop:
+            block = builder.sext(builder.load(builder.gep(blocks, [loop.index])), _I64)
+            bits = _hold_halves(builder, held, tests, block)
+            with builder.if_then(builder.icmp_unsigned("!=", bits, _I64(0)), likely=False):
+                place = builder.add(base, builder.mul(block, _I64(BLOCK)))
+                for lane in range(BLOCK):
+                    before = builder.load(n)
+                    one = builder.trunc(builder.add(place, _I64(lane)), _I32)
+                    builder.store(one, builder.gep(kept, [before]))
+                    is_kept = builder.and_(builder.lshr(bits, _I64(lane)), _I64(1))
+                    builder.store(builder.add(before, is_kept), n)
+        return builder.load(n)
+
+    i8 = types.int64
+    return i8(blocks, i8, i8, i8, tests, table, kept, i8), codegen
+
+
 @intrinsic
 def _add_vector(typingctx, blocks, n, first):
     def codegen(context, builder, signature, args):
@@ -195,5 +258,12 @@ def _add_vector(typingctx, blocks, n, first):
 add_run = _add_vector if has_instructions("avx512f") else add_run_plainly
 # Append the places of blocks[first:last]: i4 whose tests hold to kept: i4[.. + BLOCK]; returns how
 # many there are. Block 0 begins at place ``base``. ``tests``: u1[3 ITEMS B]. ``table``:
-# u1[N_MARKS], what the event holds.
-test_blocks = _test_vectors if has_instructions("avx512vbmi") else test_blocks_plainly
+# u1[N_MARKS], what the event holds; that of ANYTHING, at its lowest seven bits, is 0.
+WAYS_TO_TEST = {
+    ("avx512vbmi",): _test_vectors,
+    ("avx2",): _test_halves,
+    (): test_blocks_plainly,
+}
+test_blocks = next(
+    way for needed, way in WAYS_TO_TEST.items() if not needed or has_instructions(*needed)
+)
