@@ -150,12 +150,26 @@ def test_broad_boxes_make_strips():
     assert n_matches > 1000
 
 
-def test_strips_with_gaps_that_events_fall_into():
+def test_few_columns_make_plots_of_two():
+    rng = np.random.default_rng(16)
+    columns = np.where(np.arange(20_000)[:, None] % 2, [0, 1], [2, 3])
+    low = rng.random((20_000, 2)) * 0.6
+    block, n_matches = check(regular(columns, low, low + 0.4), rng.random((30, 4)))
+    part = block.arrays()
+    first = np.repeat(np.arange(4), np.diff(part["plot_start"]))
+    assert (first != part["plot"][:-2:2]).all()
+    assert n_matches > 1000
+
+
+def test_strips_that_an_event_is_beside():
+    """Axes that go together: a strip that is touched on the first may end before the second."""
     rng = np.random.default_rng(15)
-    low = rng.choice([0.0, 0.7], (20_000, 4)) + rng.random((20_000, 4)) * 0.05
-    constraints = regular(some_of(rng, 20_000, 8, 4), low, low + 0.25)
-    events = rng.choice([0.2, 0.5, 0.8, nan], (80, 8))
-    block, n_matches = check(constraints, events)
+    low = rng.random((20_000, 1)) * 0.6 + rng.random((20_000, 4)) * 0.01
+    columns = np.where(np.arange(20_000)[:, None] % 2, [0, 1, 2, 3], [4, 5, 6, 7])
+    events = rng.random((80, 8))
+    events[:40] = rng.random((40, 1))
+    events[rng.random(events.shape) < 0.1] = nan
+    block, n_matches = check(regular(columns, low, low + 0.4), events)
     fence = block.arrays()["fence"].reshape(-1, 2)
     is_empty = fence[:, 0] == fence[:, 1]
     assert (fence[:, 0] <= fence[:, 1]).all()

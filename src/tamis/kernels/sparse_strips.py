@@ -61,10 +61,10 @@ def choose_pairs(bounds, group_of_slot, crowd, tally, step, is_first, is_last, p
 
     A round of a local search on ``tally``: i4[T], the number of slots by axes, by hash and so a
     little too high. In the first round nobody has chosen: as many as may be expected are taken
-    to use a plot, and axes of different colours cost more, so that slots with different axes
-    agree on far fewer pairs (Turan). The last round leaves the tally as it is. Both constraints
-    may be the same, where few slots share two axes; a slot without any, or in a group, has none
-    (-1). O(P).
+    to use a plot, and axes of different colours cost more for slots of more axes than there are
+    colours, so that slots with different axes agree on far fewer pairs (Turan). The last round
+    leaves the tally as it is. Both constraints may be the same, where few slots share two axes; a
+    slot without any, or in a group, has none (-1). O(P).
     """
     start, axis, order = bounds.start, bounds.axis, bounds.order
     share, colour, mask = crowd.share, crowd.colour, u64(tally.size - 1)
@@ -87,7 +87,7 @@ def choose_pairs(bounds, group_of_slot, crowd, tally, step, is_first, is_last, p
                 if is_first:
                     n_used = max(n_used, crowd.n_slots * share[a] * (share[b] if i != j else 1.0))
                 cost = pair_cost(bounds, i, j, n_used)
-                if is_first and colour[a] != colour[b]:
+                if is_first and n > N_COLOURS and colour[a] != colour[b]:
                     cost += TEST_NS
                 if cost < best:
                     best, best_at = cost, at
