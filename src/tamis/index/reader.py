@@ -45,16 +45,20 @@ class Reader:
                 self._observer.notice(vector)
                 if (only := state.only) is not None:
                     return self._engine.search.match_only(state, only, vector)
-                asker = Asker(self._asking, self._saved, lambda: attributes_of(event))
-                return self._engine.search.match_plain(state, vector, asker)
+                return self._engine.search.match_plain(state, vector, self._asker(event))
         return self._engine.search.match(state, *self._encode(event))
 
     def match_by_level(
         self, event: HasAttributes | Mapping[str, Any]
     ) -> Iterator[npt.NDArray[np.int32]]:
         """The rows of an event, the highest priorities first, each as soon as it is determined."""
-        state = self._engine.state
-        return self._engine.search.match_by_level(state, *self._encode(event))
+        state, search = self._engine.state, self._engine.search
+        if type(event) is dict and self._schema is None:
+            vector = self._columns.encode_plain(event)
+            if vector is not None:
+                self._observer.notice(vector)
+                return search.match_by_level(state, Encoded(vector), self._asker(event))
+        return search.match_by_level(state, *self._encode(event))
 
     def match_batch(self, events: Any) -> MatchSet:
         """The rows of many events, however they are given."""
@@ -77,6 +81,10 @@ class Reader:
         if len(matrix) < MIN_BATCH:
             return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
         return self._match_set(state, *match_matrix(state, matrix, match_one))
+
+    def _asker(self, event: Mapping[str, Any]) -> Asker:
+        """Who answers for a leader whether its filter accepts an event that is not read yet."""
+        return Asker(self._asking, self._saved, lambda: attributes_of(event))
 
     def _encode(self, event: HasAttributes | Mapping[str, Any]) -> tuple[Encoded, Ask]:
         """An event as numbers, and who answers for a leader whether its filter accepts it."""
