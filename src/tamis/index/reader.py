@@ -18,7 +18,7 @@ from tamis.index.saved import Saved
 from tamis.index.state import State
 from tamis.index.statistics import Observer
 from tamis.model import Schema, attributes_of_batch
-from tamis.slots.columns import Encoded
+from tamis.slots.columns import Encoded, Vector
 from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one
@@ -39,26 +39,21 @@ class Reader:
         self, state: State, event: HasAttributes | Mapping[str, Any]
     ) -> npt.NDArray[np.int32]:
         """The rows of an event; a view that this thread's next match overwrites."""
-        if type(event) is dict and self._schema is None:
-            vector = self._columns.encode_plain(event)
-            if vector is not None:
-                self._observer.notice(vector)
-                if (only := state.only) is not None:
-                    return self._engine.search.match_only(state, only, vector)
-                return self._engine.search.match_plain(state, vector, self._asker(event))
-        return self._engine.search.match(state, *self._encode(event))
+        search = self._engine.search
+        if type(event) is not dict or (vector := self._encode_quickly(event)) is None:
+            return search.match(state, *self._encode(event))
+        if (only := state.only) is not None:
+            return search.match_only(state, only, vector)
+        return search.match_plain(state, vector, self._asker(event))
 
     def match_by_level(
         self, event: HasAttributes | Mapping[str, Any]
     ) -> Iterator[npt.NDArray[np.int32]]:
         """The rows of an event, the highest priorities first, each as soon as it is determined."""
         state, search = self._engine.state, self._engine.search
-        if type(event) is dict and self._schema is None:
-            vector = self._columns.encode_plain(event)
-            if vector is not None:
-                self._observer.notice(vector)
-                return search.match_by_level(state, Encoded(vector), self._asker(event))
-        return search.match_by_level(state, *self._encode(event))
+        if type(event) is not dict or (vector := self._encode_quickly(event)) is None:
+            return search.match_by_level(state, *self._encode(event))
+        return search.match_by_level(state, Encoded(vector), self._asker(event))
 
     def match_batch(self, events: Any) -> MatchSet:
         """The rows of many events, however they are given."""
@@ -81,6 +76,13 @@ class Reader:
         if len(matrix) < MIN_BATCH:
             return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
         return self._match_set(state, *match_matrix(state, matrix, match_one))
+
+    def _encode_quickly(self, event: dict[str, Any]) -> Vector | None:
+        """An event as numbers, if it is plain and there is no schema to check it."""
+        vector = self._columns.encode_plain(event) if self._schema is None else None
+        if vector is not None:
+            self._observer.notice(vector)
+        return vector
 
     def _asker(self, event: Mapping[str, Any]) -> Asker:
         """Who answers for a leader whether its filter accepts an event that is not read yet."""

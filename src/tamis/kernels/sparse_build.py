@@ -27,7 +27,7 @@ from tamis.kernels.sparse_groups import (
     enter_groups,
     order_constraints,
 )
-from tamis.kernels.sparse_lines import choose_lines, near_first
+from tamis.kernels.sparse_lines import choose_lines, write_order
 from tamis.kernels.sparse_reach import write_reach
 from tamis.kernels.sparse_records import build_records, record_layout, test_layout
 from tamis.kernels.sparse_strip_tests import build_strip_tests
@@ -183,8 +183,7 @@ def _group_slots(bounds, low, lead):
 def _choose_lines(bounds, groups, count):
     """The lines of every slot: u8[P]."""
     n_slots = len(groups.of_slot)
-    colour = np.empty(len(count), np.uint8)
-    colour[np.argsort(-count)] = np.arange(len(count)) % 2
+    colour = _colours(count, 2)
     share = count / max(1, n_slots)
     tally = np.zeros(_tally_size(n_slots), np.int32)
     lines = np.zeros(n_slots, np.uint64)
@@ -195,12 +194,17 @@ def _choose_lines(bounds, groups, count):
     return lines
 
 
+def _colours(count, n_colours):
+    """A colour for every axis, so that all have as many of the axes that most slots use: u1[M]."""
+    colour = np.empty(len(count), np.uint8)
+    colour[np.argsort(-count)] = np.arange(len(count)) % n_colours
+    return colour
+
+
 def _choose_pairs(bounds, groups, count):
     """The constraints that lead a slot to its plot: i4[P, 2], -1 = it has none."""
     n_slots = len(groups.of_slot)
-    colour = np.empty(len(count), np.uint8)
-    colour[np.argsort(-count)] = np.arange(len(count)) % N_COLOURS
-    crowd = Crowd(n_slots, count / max(1, n_slots), colour)
+    crowd = Crowd(n_slots, count / max(1, n_slots), _colours(count, N_COLOURS))
     tally = np.zeros(_tally_size(n_slots), np.int32)
     pair = np.full((n_slots, 2), -1, np.int32)
     for i in range(N_LINE_ROUNDS):
@@ -213,7 +217,7 @@ def _choose_pairs(bounds, groups, count):
 def _order_grouped(bounds, groups, lines, is_live):
     """The living slots in groups, by group, lines and what leads: i4[..]; and that: u2[P]."""
     first = np.empty(len(lines), np.uint16)
-    near_first(bounds, groups, lines, first)
+    write_order(bounds, groups, lines, first)
     slots = np.nonzero(is_live & (groups.of_slot >= 0))[0]
     order = np.lexsort((first[slots], lines[slots], groups.of_slot[slots]))
     return slots[order].astype(np.int32), first

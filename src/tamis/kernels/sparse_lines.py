@@ -142,8 +142,8 @@ def choose_lines(bounds, groups, colour, share, tally, step, is_last, lines):
 
 
 @kernel
-def near_first(bounds, groups, lines, first):
-    """Write first: u2[P], by which the slots of a group are ordered. O(P).
+def write_order(bounds, groups, lines, first):
+    """Write first: u2[P], what the slots of a group are ordered by. O(P).
 
     It is the mass of the leader's low, of those in the words of a pair their ``near_key``.
     """

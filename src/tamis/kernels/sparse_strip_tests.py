@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from tamis.kernels.compiled import inlined, kernel
 from tamis.kernels.memory import aligned_zeros
 from tamis.kernels.sparse_strips import BLOCK, N_FENCES
+from tamis.kernels.sparse_vectors import all_lanes
 from tamis.kernels.vectors import declare, has_instructions
 
 N_ITEMS = 4  # constraints of a test
@@ -122,12 +123,6 @@ _PLACES, _ITEMS = ir.VectorType(_I32, BLOCK), ir.VectorType(_I8, ITEMS)
 _HALF = ir.VectorType(_I8, ITEMS // 2)
 
 
-def _all(builder, number):
-    """A vector with a number in every lane."""
-    one = builder.insert_element(ir.Constant(_PLACES, ir.Undefined), number, _I32(0))
-    return builder.shuffle_vector(one, one, ir.Constant(_PLACES, [0] * BLOCK))
-
-
 def _load(builder, pointer, index, kind=_ITEMS):
     place = builder.bitcast(builder.gep(pointer, [index]), kind.as_pointer())
     return builder.load(place, align=1)
@@ -162,7 +157,7 @@ def _keep(builder, holds, first, kept, n):
     )
     count = declare(builder, "llvm.ctpop.i64", _I64, [_I64])
     lane = ir.Constant(_PLACES, list(range(BLOCK)))
-    places = builder.add(lane, _all(builder, builder.trunc(first, _I32)))
+    places = builder.add(lane, all_lanes(builder, builder.trunc(first, _I32)))
     squeezed = builder.call(squeeze, [places, _PLACES(None), holds])
     before = builder.load(n)
     to = builder.bitcast(builder.gep(kept, [before]), _PLACES.as_pointer())
@@ -246,7 +241,7 @@ def _test_halves(typingctx, blocks, first, last, base, tests, table, kept, n_kep
 def _add_vector(typingctx, blocks, n, first):
     def codegen(context, builder, signature, args):
         lane = ir.Constant(_PLACES, list(range(BLOCK)))
-        run = builder.add(lane, _all(builder, builder.trunc(args[2], _I32)))
+        run = builder.add(lane, all_lanes(builder, builder.trunc(args[2], _I32)))
         to = builder.bitcast(builder.gep(args[0], [args[1]]), _PLACES.as_pointer())
         builder.store(run, to, align=4)
         return context.get_dummy_value()
