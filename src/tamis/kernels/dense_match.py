@@ -276,28 +276,12 @@ def collect(handle, t, n_done):
 
 
 @kernel
-def verify_short(handle, n_candidates, out, n_out):
+def verify(handle, n_candidates, out, n_out):
     """Append the slots of the candidates that match for certain to out: i4[N + 1].
 
-    Requires rows of four words. Writes to ``ties`` the candidates that only exact bounds decide.
-    Returns the new length of out, and how many ties there are. O(n_candidates).
+    Writes to ``ties`` the candidates that only exact bounds decide. Returns the new length of out,
+    and how many ties there are. O(n_candidates x M).
     """
-    held = open_rows(handle)
-    rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
-    k, n_ties = u64(n_out), u64(0)
-    for i in range(n_candidates):
-        p = u64(candidates[i]) * u64(4)
-        found = misfits(rows, p, keys, u64(4))
-        out[k] = slot_in(rows, p)
-        ties[n_ties] = candidates[i]
-        k += u64(found == 0)
-        n_ties += u64(found & 15 == 0) - u64(found == 0)
-    return np.int64(k), n_ties
-
-
-@kernel
-def verify_long(handle, n_candidates, out, n_out):
-    """``verify_short`` for rows of more words. O(n_candidates x M)."""
     held = open_rows(handle)
     rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
     n_words, k, n_ties = u64(handle[2]), u64(n_out), u64(0)
@@ -372,10 +356,7 @@ def match_one(handle, event, out):
     t, n_out = u64(0), 0
     while t < n_done:
         t, n_candidates = collect(handle, t, n_done)
-        if handle[2] == 4:
-            n_out, n_ties = verify_short(handle, n_candidates, out, n_out)
-        else:
-            n_out, n_ties = verify_long(handle, n_candidates, out, n_out)
+        n_out, n_ties = verify(handle, n_candidates, out, n_out)
         if n_ties:
             n_out = settle_ties(handle, event, n_ties, out, n_out)
     return n_out
