@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tamis.kernels.packing import MAX_PACKED, MIN_RUN, pack, room_for
 from tamis.spark import coded_parquet, thrift
-from tamis.spark.coded_parquet import CodedWriter, Column
+from tamis.spark.coded_parquet import CodedWriter, Column, Runs
 
 SCHEMA = pa.schema(
     [
@@ -103,10 +103,41 @@ def test_one_code_for_all_rows_and_a_slice_of_texts(
 ) -> None:
     monkeypatch.setattr(coded_parquet, "_PAGE", 10)
     writer = CodedWriter(tmp_path / "x.parquet", pa.schema([SCHEMA.field("text")]), frozenset())
-    writer.write([Column(pa.array(["no", "yes", "or", "not"])[1:3], 1)], 25)
-    writer.write([Column(pa.array(["no", "yes", "or", "not"])[1:3], 0)], 20)
+    some = pa.array(["no", "yes", "or", "not"])[1:3]
+    writer.write([Column(some, Runs(np.array([1], np.int32), np.array([25])))], 25)
+    writer.write([Column(some, Runs(np.array([0], np.int32), np.array([20])))], 20)
     writer.close()
     assert pq.read_table(tmp_path / "x.parquet")["text"].to_pylist() == ["or"] * 25 + ["yes"] * 20
+
+
+@pytest.mark.parametrize("page", [1 << 18, 64, 7])
+@pytest.mark.parametrize("lengths", [(0, 1, 2), (0, 1, 400), (15, 16, 17), (300, 700)])
+def test_runs_are_what_their_rows_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lengths: tuple[int, ...], page: int
+) -> None:
+    monkeypatch.setattr(coded_parquet, "_PAGE", page)
+    draw = np.random.default_rng(page)
+    ends = np.cumsum(draw.choice(lengths, 40))
+    n_rows = int(ends[-1])
+    codes = draw.integers(0, len(TEXTS), 40).astype(np.int32)
+    nulls = np.where(codes == 3, np.int32(-1), codes)
+    schema = pa.schema([SCHEMA.field("text"), SCHEMA.field("bytes")])
+    columns = [
+        Column(pa.array(TEXTS), Runs(codes, ends)),
+        Column(pa.array([text.encode() for text in TEXTS]), Runs(nulls, ends)),
+    ]
+    path = tmp_path / "x.parquet"
+    writer = CodedWriter(path, schema, frozenset())
+    writer.write(columns, n_rows)
+    writer.close()
+    of_rows = np.repeat(codes, np.diff(ends, prepend=0))
+    wanted = [[TEXTS[code], None if code == 3 else TEXTS[code].encode()] for code in of_rows]
+    for table in (
+        pq.read_table(path),
+        pl.read_parquet(path).to_arrow(),
+        duckdb.read_parquet(str(path)).to_arrow_table(),
+    ):
+        assert [list(row.values()) for row in table.to_pylist()] == wanted
 
 
 def unpacked(packed: bytes, width: int) -> list[int]:

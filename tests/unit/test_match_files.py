@@ -14,7 +14,7 @@ from tamis.spark import match_files
 from tamis.spark.events import EventMapping
 from tamis.spark.match_files import write_matches
 from tamis.spark.tasks import Plan
-from tamis.spark.versions import TokenPlace, Version
+from tamis.spark.versions import Found, TokenPlace, Version
 
 MOMENT = np.datetime64("2026-01-01T09:00:00", "us")
 LIMITS = {None: "_GROUP_MATCHES", MOMENT: "_GROUP_DELIVERIES"}
@@ -55,6 +55,22 @@ def test_row_groups_are_bounded(
     ids = [whole.read()[name].to_pylist() for name in ("event_id", "subscription_id")]
     wanted = {(f"e{e}", f"s{s}") for e in range(15) for s in range(e + 1)}
     assert set(zip(*ids, strict=True)) == wanted
+
+
+def test_parts_of_what_was_found() -> None:
+    rows = np.array([7, 3, 9, 4, 7, 1, 3], np.int32)
+    found = Found(np.array([0, 3, 3, 4, 7]), rows)
+    assert found.events.tolist() == [1, 1, 1, 3, 4, 4, 4]
+    for first in range(8):
+        for last in range(first, 10):
+            part = found.part(first, last)
+            assert part.events.tolist() == found.events[first:last].tolist()
+            assert part.rows.tolist() == rows[first:last].tolist()
+    is_removed = np.isin(np.arange(10), [7, 4])
+    kept = found.without(is_removed)
+    assert kept.events.tolist() == [1, 1, 4, 4]
+    assert kept.rows.tolist() == [3, 9, 1, 3]
+    assert len(found.without(np.ones(10, np.bool_)).events) == 0
 
 
 def test_free_memory_is_given_back(

@@ -22,6 +22,16 @@ def _put_varint(number, out, n_out):
     return n_out + 1
 
 
+@inlined
+def _put_run(code, n, width, out, n_out):
+    """Write a run of n equal codes; the new length of out."""
+    n_out = _put_varint(2 * n, out, n_out)
+    for shift in range(0, width, 8):
+        out[n_out] = (code >> shift) & 255
+        n_out += 1
+    return n_out
+
+
 @kernel
 def _end_of_run(codes, first, last):
     """The end of the equal numbers that begin at first."""
@@ -59,10 +69,17 @@ def _pack(codes, first, last, width, words):
 
 
 @kernel
+def _copy(source, n, out):
+    """Copy the first n; an assignment of slices takes as long as packing them."""
+    for i in range(n):
+        out[i] = source[i]
+
+
+@kernel
 def pack(codes, first, last, width, words, out):
     """Write codes[first:last] as Parquet's hybrid of runs and packed numbers; how many bytes.
 
-    ``codes``: i4, from 0 and below 2**width, ``width`` from 1 to 32. ``words``: u8[MAX_PACKED / 2],
+    ``codes``: i4, from 0 and below 2**width, ``width`` from 1 to 31. ``words``: u8[MAX_PACKED / 2],
     scratch. ``out``: u1[...], with room for ``room_for`` so many. Packed numbers come in eights;
     the last may be filled up with zeros. O(last - first).
     """
@@ -74,15 +91,27 @@ def pack(codes, first, last, width, words, out):
             n_out = _put_varint(2 * n_eights + 1, out, n_out)
             _pack(codes, i, min(run, i + MAX_PACKED), width, words)
             n_bytes = n_eights * width
-            out[n_out : n_out + n_bytes] = packed[:n_bytes]
+            _copy(packed, n_bytes, out[n_out:])
             n_out += n_bytes
             i = min(run, i + MAX_PACKED)
         if run < last:
             i = _end_of_run(codes, run, last)
-            n_out = _put_varint(2 * (i - run), out, n_out)
-            for shift in range(0, width, 8):
-                out[n_out] = (codes[run] >> shift) & 255
-                n_out += 1
+            n_out = _put_run(codes[run], i - run, width, out, n_out)
+    return n_out
+
+
+@kernel
+def pack_runs(codes, ends, width, out):
+    """Write runs as Parquet does; how many bytes.
+
+    ``codes``: i4[N], from 0 and below 2**width. ``ends``: i8[N], where each run ends, the first
+    beginning at 0; runs may be empty. ``out``: u1[...], with room for ten bytes a run. O(N).
+    """
+    n_out, start = 0, 0
+    for i in range(codes.size):
+        if ends[i] > start:
+            n_out = _put_run(codes[i], ends[i] - start, width, out, n_out)
+        start = ends[i]
     return n_out
 
 

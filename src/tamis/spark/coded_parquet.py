@@ -8,7 +8,6 @@ plain Parquet files of the first version of pages, which every reader knows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.kernels.packing import MAX_PACKED, pack, put_lengths, room_for
+from tamis.kernels.packing import MAX_PACKED, MIN_RUN, pack, pack_runs, put_lengths, room_for
 from tamis.spark.thrift import Value, i32, i64, items, struct, text
 
 _MAGIC = b"PAR1"
@@ -31,13 +30,32 @@ _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _UNCOMPRESSED, _LZ4_RAW = 0, 7
 
 Codes = npt.NDArray[np.int32]
+Page = bytes | memoryview
+
+
+class Runs(NamedTuple):
+    """A code for several rows: those of run i end before row ``ends[i]``; a run may be empty."""
+
+    codes: Codes
+    ends: npt.NDArray[np.int64]
+
+    def part(self, first: int, last: int) -> Runs:
+        """The runs of rows first to last."""
+        left = np.searchsorted(self.ends, first, "right")
+        right = np.searchsorted(self.ends, last, "left")
+        ends = np.minimum(self.ends[left : right + 1], last) - first
+        return Runs(self.codes[left : right + 1], ends)
+
+    def of_rows(self) -> Codes:
+        """The code of each row."""
+        return np.repeat(self.codes, np.diff(self.ends, prepend=0))
 
 
 class Column(NamedTuple):
     """Values by their positions in a dictionary."""
 
     values: pa.Array  # without nulls, no value twice
-    codes: Codes | int  # of each row, -1 for a null; or the one that all rows have
+    codes: Codes | Runs  # of each row, -1 for a null
 
 
 class Kind(NamedTuple):
@@ -68,7 +86,7 @@ class CodedWriter:
         self._schema, self._uncompressed = schema, uncompressed
         self._lz4 = pa.Codec("lz4_raw")
         self._words = np.empty(MAX_PACKED // 2, np.uint64)
-        self._packed = np.empty(room_for(_PAGE, 32), np.uint8)
+        self._packed = np.empty(1 + room_for(_PAGE, 32), np.uint8)
         self._row_groups: list[Value] = []
         self._n_rows = 0
         self._file.write(_MAGIC)
@@ -122,35 +140,39 @@ class CodedWriter:
         }
         return struct({2: i64(start), 3: struct(fields)}), n_bytes
 
-    def _pages(self, field: pa.Field, column: Column, n_rows: int) -> Iterator[tuple[int, bytes]]:
-        """The rows of a column, some at a time: how many, and their page."""
+    def _pages(self, field: pa.Field, column: Column, n_rows: int) -> Iterator[tuple[int, Page]]:
+        """The rows of a column, some at a time: how many, and their page until the next."""
         width, codes = max(1, (len(column.values) - 1).bit_length()), column.codes
-        whole, rest = divmod(n_rows, _PAGE)
-        if isinstance(codes, int):
-            for n, times in ((_PAGE, whole), (rest, int(rest > 0))):
-                if times:
-                    page = self._page(field, np.full(n, codes, np.int32), width)
-                    yield from repeat((n, page), times)
-            return
         for first in range(0, n_rows, _PAGE):
-            some = codes[first : first + _PAGE]
-            yield len(some), self._page(field, some, width)
+            last = min(first + _PAGE, n_rows)
+            if isinstance(codes, Runs):
+                part = codes.part(first, last)
+                is_long = not field.nullable and len(part.codes) * MIN_RUN <= last - first
+                some = part if is_long else part.of_rows()
+            else:
+                some = codes[first:last]
+            yield last - first, self._page(field, some, width)
 
-    def _page(self, field: pa.Field, codes: Codes, width: int) -> bytes:
+    def _page(self, field: pa.Field, codes: Codes | Runs, width: int) -> Page:
         """Which rows are there, if nulls may be, and the codes of those."""
-        levels = b""
-        if field.nullable:
-            is_there = codes >= 0
-            levels = self._pack(is_there.astype(np.int32), 1)
-            levels = len(levels).to_bytes(4, "little") + levels
-            codes = codes[is_there]
-        return levels + bytes([width]) + self._pack(codes, width)
+        if isinstance(codes, Runs) or not field.nullable:
+            return self._pack(codes, width)
+        is_there = codes >= 0
+        levels = self._pack(is_there.astype(np.int32), 1)[1:].tobytes()
+        return b"".join(
+            (len(levels).to_bytes(4, "little"), levels, self._pack(codes[is_there], width))
+        )
 
-    def _pack(self, codes: Codes, width: int) -> bytes:
-        n_bytes = pack(codes, 0, len(codes), width, self._words, self._packed)
-        return self._packed[:n_bytes].tobytes()
+    def _pack(self, codes: Codes | Runs, width: int) -> memoryview:
+        """The width, and the codes in so many bits."""
+        self._packed[0], out = width, self._packed[1:]
+        if isinstance(codes, Runs):
+            n_bytes = pack_runs(codes.codes, codes.ends, width, out)
+        else:
+            n_bytes = pack(codes, 0, len(codes), width, self._words, out)
+        return self._packed[: 1 + n_bytes].data
 
-    def _write_page(self, kind: int, said: dict[int, Value], page: bytes, codec: int) -> int:
+    def _write_page(self, kind: int, said: dict[int, Value], page: Page, codec: int) -> int:
         """Write a page with its header; how many bytes they are before they are compressed."""
         held = self._lz4.compress(page, asbytes=True) if codec == _LZ4_RAW else page
         fields = {1: i32(kind), 2: i32(len(page)), 3: i32(len(held)), **said}

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from tamis.delivery import due_times
 from tamis.kernels.emit import N_PRIORITIES
-from tamis.spark.coded_parquet import CodedWriter, Column
+from tamis.spark.coded_parquet import CodedWriter, Column, Runs
 from tamis.spark.events import TIMESTAMP, Events
 from tamis.spark.kept_events import write_kept
 from tamis.spark.tasks import Matcher, Plan, dead_letter_batch
@@ -42,8 +42,8 @@ _DELIVERY = [
 # The numbers of subscriptions, packed, do not get smaller, and take time.
 _UNCOMPRESSED = frozenset(["subscription_id"])
 
-# A row group pays for its dictionaries once, so it should be large; a match in it takes eight
-# bytes of memory until it is written, or 32 with the columns for delivery.
+# A row group pays for its dictionaries once, so it should be large; a match in it takes four
+# bytes of memory until it is written, or 20 with the columns for delivery.
 _GROUP_MATCHES = 32_000_000
 _GROUP_DELIVERIES = 2_000_000
 _GROUP_EVENTS = 1_000_000
@@ -70,17 +70,18 @@ class MatchFile:
         schema = pa.schema(_KEY if matched_at is None else _KEY + _DELIVERY)
         self._file = CodedWriter(path, schema, _UNCOMPRESSED)
         # Memory that is used again: to get new memory from the system costs as much as writing.
-        self._codes, self._rows = (np.empty(self._most, np.int32) for _ in range(2))
+        self._rows = np.empty(self._most, np.int32)
         self._clear()
 
     def _clear(self) -> None:
         self._events: list[Events] = []
+        self._runs: list[Runs] = []
         self._n_events = self._n_rows = self._n_payload = 0
 
     def add(self, events: Events, found: Found) -> None:
         """Add matches of some events."""
         for first in range(0, len(found.rows), self._most):
-            self._put(events, found.part(slice(first, first + self._most)))
+            self._put(events, found.part(first, first + self._most))
 
     def _put(self, events: Events, found: Found) -> None:
         """Add matches that fit into a row group."""
@@ -92,7 +93,8 @@ class MatchFile:
             self._events.append(events)
         places = slice(self._n_rows, self._n_rows + len(found.rows))
         # Events are counted through the row group.
-        np.add(found.events, np.int32(self._n_events - len(events)), out=self._codes[places])
+        numbers = np.arange(self._n_events - len(events), self._n_events, dtype=np.int32)
+        self._runs.append(Runs(numbers, places.start + found.ends))
         self._rows[places] = found.rows
         self._n_rows = places.stop
         if self._n_events >= _GROUP_EVENTS or self._n_payload >= _GROUP_PAYLOAD_BYTES:
@@ -117,14 +119,18 @@ class MatchFile:
             self._of_events([events.ids for events in self._events]),
             self._subscription_ids(),
             self._priorities(),
-            Column(pa.array([self._version], pa.int64()), 0),
+            Column(pa.array([self._version], pa.int64()), self._same(0)),
         ]
+
+    def _same(self, code: int) -> Runs:
+        """A code that all matches have."""
+        return Runs(np.array([code], np.int32), np.array([self._n_rows]))
 
     def _priorities(self) -> Column:
         of_row = self._opened.priorities
         levels = pa.array(np.arange(N_PRIORITIES, dtype=np.int8))
         if of_row.min() == of_row.max():
-            return Column(levels, int(of_row[0]))
+            return Column(levels, self._same(int(of_row[0])))
         return Column(levels, of_row[self._rows[: self._n_rows]].astype(np.int32))
 
     def _subscription_ids(self) -> Column:
@@ -137,7 +143,9 @@ class MatchFile:
 
     def _of_events(self, arrays: list[pa.Array]) -> Column:
         """What events hold, for each of their matches."""
-        return _coded(pa.concat_arrays(arrays), self._codes[: self._n_rows])
+        codes, ends = map(np.concatenate, zip(*self._runs, strict=True))
+        held = pa.concat_arrays(arrays).dictionary_encode()
+        return Column(held.dictionary, Runs(_codes_of(held)[codes], ends))
 
     def _delivery(self, matched_at: np.datetime64) -> list[Column]:
         opened, rows = self._opened, self._rows[: self._n_rows]
@@ -146,12 +154,13 @@ class MatchFile:
         owner_of_row = opened.owners.indices.to_numpy()
         schedule_of_row = opened.schedules.indices.to_numpy()
         schedules = schedule_of_row[rows]
-        due = due_times(opened.schedules.dictionary, matched_at)
+        due = pa.array(due_times(opened.schedules.dictionary, matched_at), TIMESTAMP)
+        due = due.dictionary_encode()
         return [
             Column(opened.owners.dictionary, owner_of_row[rows]),
             self._of_events(times),
-            Column(moment, 0),
-            _coded(pa.array(due, TIMESTAMP), schedules),
+            Column(moment, self._same(0)),
+            Column(due.dictionary, _codes_of(due)[schedules]),
             Column(opened.schedules.dictionary, schedules),
             self._of_events([events.payloads for events in self._events]),
         ]
@@ -202,12 +211,10 @@ def _give_back() -> None:
         _trim(0)
 
 
-def _coded(values: pa.Array, codes: Numbers) -> Column:
-    """Values by their positions, each different one once."""
-    held = values.dictionary_encode()
-    if len(held.dictionary) == len(held):
-        return Column(held.dictionary, codes)
-    return Column(held.dictionary, held.indices.fill_null(-1).to_numpy()[codes])
+def _codes_of(values: pa.DictionaryArray) -> Numbers:
+    """The position of each value in the dictionary, -1 for a null."""
+    codes: Numbers = values.indices.fill_null(-1).to_numpy()
+    return codes
 
 
 def _renumbered(rows: Numbers, n_rows: int) -> tuple[Numbers, Numbers]:

@@ -128,15 +128,15 @@ def match_rows(
     for batch, events, found in matcher.match(batches):
         assert matcher.opened is not None
         for first in range(0, len(found.rows), _YIELDED_ROWS):
-            few = found.part(slice(first, first + _YIELDED_ROWS))
-            who = pa.array(few.events)
+            few = found.part(first, first + _YIELDED_ROWS)
+            own = few.events
             arrays = [
-                events.ids.take(who),
+                events.ids.take(pa.array(own)),
                 matcher.opened.ids.take(pa.array(few.rows)),
                 pa.array(matcher.opened.priorities[few.rows]),
                 pa.array(np.full(len(few.rows), plan.version.number, np.int64)),
             ]
-            places = pa.array(events.positions[few.events])
+            places = pa.array(events.positions[own])
             arrays += [batch.column(name).take(places) for name in columns]
             yield pa.RecordBatch.from_arrays(arrays, [*MATCHES.names, *columns])
 

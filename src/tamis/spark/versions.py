@@ -50,14 +50,27 @@ class Version:
 
 
 class Found(NamedTuple):
-    """Matches: the event's position in the batch and the subscription's row."""
+    """Matches in the order of the events: those of event i end before ``ends[i]``."""
 
-    events: npt.NDArray[np.int32]
-    rows: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int32]  # of the subscriptions
 
-    def part(self, rows: slice) -> Found:
-        """Some of them."""
-        return Found(self.events[rows], self.rows[rows])
+    @property
+    def events(self) -> npt.NDArray[np.int32]:
+        """The event of each match, by its position in the batch."""
+        counts = np.diff(self.ends, prepend=0)
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+    def part(self, first: int, last: int) -> Found:
+        """The matches first to last."""
+        last = min(last, len(self.rows))
+        return Found(np.clip(self.ends, first, last) - first, self.rows[first:last])
+
+    def without(self, is_removed: npt.NDArray[np.bool_]) -> Found:
+        """The matches of rows that are not removed."""
+        is_kept = ~is_removed[self.rows]
+        n_kept = np.concatenate([[0], np.cumsum(is_kept)])
+        return Found(n_kept[self.ends], self.rows[is_kept])
 
 
 class OpenVersion:
@@ -116,13 +129,10 @@ class OpenVersion:
             if not len(layer):
                 continue
             matches = layer.index.match_batch(attributes)
-            counts = np.diff(matches.offsets)
-            events = np.repeat(np.arange(len(matches), dtype=np.int32), counts)
-            rows = matches.rows
+            found = Found(matches.offsets[1:], matches.rows)
             if is_removed is not None:
-                kept = ~is_removed[rows]
-                events, rows = events[kept], rows[kept]
-            yield Found(events, rows + np.int32(start) if start else rows)
+                found = found.without(is_removed)
+            yield found._replace(rows=found.rows + np.int32(start)) if start else found
 
 
 _layers: dict[str, Layer] = {}

@@ -28,7 +28,7 @@ from tamis.spark.events import EventMapping, EventReader
 from tamis.spark.match_files import MatchFile
 from tamis.spark.snapshots import SnapshotStore
 from tamis.spark.sources import LINE
-from tamis.spark.versions import Found, open_version
+from tamis.spark.versions import open_version
 from tamis.storage import Database, Saved, SubscriptionStore
 from tamis.storage.deliveries import Appetite, Leases
 from tamis.storage.outbox import add_notifications, fan_out
@@ -107,18 +107,15 @@ def _matcher(book: Book, aside: Path, data: Path, lines: list[bytes]) -> None:
     now = np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us")
     file = aside / "matches.parquet"
 
-    def matches() -> list[Found]:
-        return list(opened.match(held))
-
-    n_matches = sum(len(found.rows) for found in matches())
+    matches = list(opened.match(held))
+    n_matches = sum(len(found.rows) for found in matches)
 
     def write() -> None:
         written = MatchFile(file, opened, version.number, now)
-        for found in fresh.pop():
+        for found in matches:
             written.add(events, found)
         written.close()
 
-    fresh = [matches() for _ in range(_ROUNDS)]  # writing numbers the events anew
     book.time("write the matches", "match", n_matches, write)
     book.note_bytes(file.stat().st_size / n_matches)
     book.stages[-1]["n_matches"] = n_matches
