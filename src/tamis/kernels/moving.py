@@ -32,7 +32,7 @@ from tamis.kernels.memory import (
     u1_at,
     u2_at,
 )
-from tamis.kernels.moving_cells import COARSE, EARTH_RADIUS_M, key_at, spread_of
+from tamis.kernels.moving_cells import COARSE, EARTH_RADIUS_M, N_LEVELS, key_at, spread_of
 from tamis.kernels.tests import Tests
 
 # Of a card: what a mover is, in i4. Most have one slot without tests: then FIRST and N_OWN are of
@@ -44,12 +44,13 @@ TERM = 3  # column, low, high
 KEEN, REST = 1, 2  # how many hints an entry has for a first look, and for a second one
 NO_COLUMN = 65_535  # hints know the columns below it
 NO_VALUE = 65_535  # the code of NaN, above all others
-MAX_SPANS = 16  # of a level: five or six bands, of two runs of cells each
+RUN = 3
+MAX_RUNS = 16 * N_LEVELS  # of a level five or six bands, of two runs of cells each
 LINK = 2  # a cell and the next entry, which are needed together
 BOX = 4  # west, east, south, north
 
 NEVER = np.int64(2**62)  # the end of an entry that has none
-FENCE = 64
+FENCE = 16  # keys of two cache lines
 BASE = 0  # the part; the deltas are 1 and 2
 PART_BITS = 2  # of the code of an entry: its part, and above its number there
 
@@ -98,7 +99,8 @@ class Work(NamedTuple):
     """Of one thread, with room for all entries."""
 
     rough: Array  # u2[NO_COLUMN + 1], the codes of the event's values; 0 at its end
-    span: Array  # i4[2 x MAX_SPANS], entries of the base to look at: first, end
+    run: Array  # i8[RUN x MAX_RUNS], neighbouring cells to look at: first and last key, fence
+    span: Array  # i4[2 x MAX_RUNS], the entries of the base that are there: first, end
     code: Array  # i8[N + 1], candidates
     mover: Array  # i4[N + 1]
     asked: Array  # i8[N + 1], how many entries only the filter can decide, then their codes
@@ -108,7 +110,8 @@ def new_work(n_entries: int) -> tuple[Work, Array]:
     """Scratch for a thread, and its handle: i8[..], the addresses."""
     work = Work(
         np.zeros(NO_COLUMN + 1, np.uint16),
-        np.empty(2 * MAX_SPANS, np.int32),
+        np.empty(RUN * MAX_RUNS, np.int64),
+        np.empty(2 * MAX_RUNS, np.int32),
         np.empty(n_entries + 1, np.int64),
         np.empty(n_entries + 1, np.int32),
         np.zeros(n_entries + 1, np.int64),
@@ -119,7 +122,7 @@ def new_work(n_entries: int) -> tuple[Work, Array]:
 @inlined
 def open_work(w):
     """The scratch behind its handle, as pointers."""
-    return Work(u2_at(w[0]), i4_at(w[1]), i8_at(w[2]), i4_at(w[3]), i8_at(w[4]))
+    return Work(u2_at(w[0]), i8_at(w[1]), i4_at(w[2]), i8_at(w[3]), i4_at(w[4]), i8_at(w[5]))
 
 
 # What a handle begins with: the levels in use as bits, the columns of the place, sizes. The

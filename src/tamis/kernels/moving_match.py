@@ -40,8 +40,6 @@ from tamis.kernels.moving_cells import MARGIN
 from tamis.kernels.moving_search import find_candidates
 from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge
 
-AHEAD = 16  # candidates that are asked for before they are looked at
-
 
 @inlined
 def _box_holds(box, at, place):
@@ -66,9 +64,6 @@ def _sift(h, n_found, work):
     """Keep the candidates whose further hints hold; return how many. O(n_found)."""
     base, code, n_left = open_base(h).entries, work.code, np.int64(0)
     for i in range(n_found):
-        if i + AHEAD < n_found:
-            ahead = np.uint64(code[i + AHEAD] >> PART_BITS)
-            prefetch_at(base.rest, ahead * np.uint64(REST * HINT))
         part, at = code[i] & 3, code[i] >> PART_BITS
         if part == BASE:
             holds = _rest_holds(base.rest, at, work.rough)
@@ -85,7 +80,7 @@ def _place_and_sift(h, n_found, version, place, work):
 
     Writes their movers to ``work.mover``. O(n_found).
     """
-    card, base = open_movers(h).card, open_base(h).entries
+    movers, base = open_movers(h), open_base(h).entries
     code, n_left = work.code, np.int64(0)
     for i in range(n_found):
         at = np.uint64(code[i] >> PART_BITS)
@@ -98,7 +93,10 @@ def _place_and_sift(h, n_found, version, place, work):
         if _box_holds(entries.box, at * BOX, place) and entries.death[at] > version:
             mover = entries.mover[at]
             code[n_left], work.mover[n_left] = code[i], mover
-            prefetch_at(card, np.uint64(mover) * np.uint64(CARD))
+            prefetch_at(movers.card, np.uint64(mover) * np.uint64(CARD))
+            prefetch_at(movers.radius_m, np.uint64(mover))
+            prefetch_at(entries.lon, np.uint64(at))
+            prefetch_at(entries.lat, np.uint64(at))
             n_left += 1
     return n_left
 

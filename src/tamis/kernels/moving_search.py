@@ -15,6 +15,8 @@ from tamis.kernels.moving import (
     LINK,
     N_CELLS,
     PART_BITS,
+    REST,
+    RUN,
     bucket_of,
     open_base,
     open_delta,
@@ -32,6 +34,11 @@ from tamis.kernels.moving_cells import (
     spread_of,
 )
 
+A_LINE = 10  # entries whose keen hints take about a cache line
+ASKED = (
+    32 * A_LINE
+)  # entries of a span that are asked for; the processor sees by itself what follows
+
 
 @inlined
 def _first_at_least(keys, first, last, key):
@@ -45,32 +52,64 @@ def _first_at_least(keys, first, last, key):
     return first
 
 
+@inlined
+def _add_run(run, n_runs, first_key, last_key):
+    """Add neighbouring cells; the new number of runs."""
+    run[RUN * n_runs], run[RUN * n_runs + 1] = first_key, last_key
+    return n_runs + 1
+
+
 @kernel
-def _add_span(h, first_key, last_key, span, n_spans):
-    """Add the entries of the base in neighbouring cells to ``span``. O(log cells + cells)."""
+def _find_fences(h, run, n_runs):
+    """Write where the keys of each run may begin, and ask for them. O(n_runs log cells)."""
     base, n_cells = open_base(h), h[N_CELLS]
     n_fences = (n_cells + FENCE - 1) // FENCE
-    fence = _first_at_least(base.fence, np.int64(0), n_fences, first_key)
-    first = max(fence * FENCE - FENCE, 0)
-    first = _first_at_least(base.key, first, min(first + FENCE, n_cells), first_key)
-    last = first
-    while last < n_cells and base.key[last] <= last_key:
-        last += 1
-    if first < last:
-        span[2 * n_spans], span[2 * n_spans + 1] = base.first[first], base.first[last]
-        prefetch_at(base.entries.keen, np.uint64(HINT * span[2 * n_spans]))
-        n_spans += 1
+    for i in range(n_runs):
+        fence = _first_at_least(base.fence, np.int64(0), n_fences, run[RUN * i])
+        first = max(fence * FENCE - FENCE, 0)
+        run[RUN * i + 2] = first
+        for k in range(0, FENCE + 8, 8):
+            prefetch_at(base.key, u64(first + k))
+        prefetch_at(base.first, u64(first))
+        prefetch_at(base.first, u64(first + FENCE))
+
+
+@kernel
+def _find_spans(h, run, n_runs, span):
+    """Write the entries of the base in each run that has some, and ask for their keen hints.
+
+    Returns how many these are. O(cells).
+    """
+    base, n_cells, n_spans = open_base(h), h[N_CELLS], np.int64(0)
+    for i in range(n_runs):
+        first_key, last_key, first = run[RUN * i], run[RUN * i + 1], run[RUN * i + 2]
+        first = _first_at_least(base.key, first, min(first + FENCE, n_cells), first_key)
+        last = first
+        while last < n_cells and base.key[last] <= last_key:
+            last += 1
+        if first < last:
+            start, end = base.first[first], base.first[last]
+            span[2 * n_spans], span[2 * n_spans + 1] = start, end
+            for at in range(u64(start), u64(min(end, start + ASKED)), u64(A_LINE)):
+                prefetch_at(base.entries.keen, u64(HINT) * at)
+            n_spans += 1
     return n_spans
 
 
 @kernel
 def _scan(h, first, last, work, n_columns, n_found):
-    """Add the entries of the base whose keen hint holds to ``work.code``. O(last - first)."""
-    keen, rough, code = open_base(h).entries.keen, work.rough, work.code
+    """Add the entries of the base whose keen hint holds to ``work.code``. O(last - first).
+
+    Asks for the further hints of those.
+    """
+    entries, rough, code = open_base(h).entries, work.rough, work.code
+    keen = entries.keen
     while n_columns <= TABLE and first + LANES <= last:
         bits = hints_hold(keen, u64(first), rough)
         while bits:
-            code[n_found] = (first + np.int64(lowest_bit(bits))) << PART_BITS
+            at = first + np.int64(lowest_bit(bits))
+            prefetch_at(entries.rest, u64(at) * u64(REST * HINT))
+            code[n_found] = at << PART_BITS
             bits &= bits - u64(1)
             n_found += 1
         first += LANES
@@ -114,20 +153,16 @@ def _cells_around(lon, spread, n_cells):
 
 
 @kernel
-def _scan_level(h, level, lon, lat, reach, spread, work, n_columns, n_found):
-    """Add the candidates of a level in the base. O(entries of the cells around)."""
+def _add_runs(level, lon, lat, reach, spread, run, n_runs):
+    """Add the cells around a place in the base of a level; the new number of runs. O(bands)."""
     side = FINE * reach_of(level)
-    n_spans = np.int64(0)
     for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
         first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
         key = key_of(level, band, 0)
-        n_spans = _add_span(h, key + first, key + last, work.span, n_spans)
+        n_runs = _add_run(run, n_runs, key + first, key + last)
         if again <= end:
-            n_spans = _add_span(h, key + again, key + end, work.span, n_spans)
-    for i in range(n_spans):
-        first, last = np.int64(work.span[2 * i]), np.int64(work.span[2 * i + 1])
-        n_found = _scan(h, first, last, work, n_columns, n_found)
-    return n_found
+            n_runs = _add_run(run, n_runs, key + again, key + end)
+    return n_runs
 
 
 @kernel
@@ -149,9 +184,10 @@ def find_candidates(h, lon, lat, version, n_columns, work):
     """Write the entries around a place whose keen hint holds to ``work.code``; return how many.
 
     Entries of a delta are there at the version. ``n_columns``: of which ``work.rough`` has the
-    values. O(entries of the cells around).
+    values. Where to look in the base is found out for all levels first, and asked for: nearly all
+    that an event takes is waiting for memory. O(entries of the cells around).
     """
-    n_found = np.int64(0)
+    n_found = n_runs = np.int64(0)
     for level in range(N_LEVELS):
         if not (h[LEVELS] >> level) & 1:
             continue
@@ -159,10 +195,14 @@ def find_candidates(h, lon, lat, version, n_columns, work):
         reach += reach * MARGIN + MARGIN
         # The area of somebody nearer to a pole is wider in longitude than the event's own.
         spread = spread_of(min(abs(lat) + reach, 90.0), reach)
-        n_found = _scan_level(h, level, lon, lat, reach, spread, work, n_columns, n_found)
+        n_runs = _add_runs(level, lon, lat, reach, spread, work.run, n_runs)
         for part in range(1, 3):
             if h[N_CELLS + part] >= 0:
                 n_found = _follow_level(
                     h, part, level, lon, lat, reach, spread, version, work, n_found
                 )
+    _find_fences(h, work.run, n_runs)
+    for i in range(_find_spans(h, work.run, n_runs, work.span)):
+        first, last = np.int64(work.span[2 * i]), np.int64(work.span[2 * i + 1])
+        n_found = _scan(h, first, last, work, n_columns, n_found)
     return n_found
