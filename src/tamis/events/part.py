@@ -97,7 +97,7 @@ class Part(ABC):
 
     def _find(self, clause: Clause, question: Question, moment: Moment) -> Rows:
         leaves, out = _scratch(self.n_rows)
-        n_found = find_rows(self.handle, self.n_rows, clause.wanted, moment, leaves, out)
+        n_found = find_rows(self.handle, self.n_rows, *clause.wanted, *moment, leaves, out)
         rows: Rows = out[:n_found].copy()
         if not n_found or (clause.tests is None and not self.has_rough):
             return rows
@@ -129,7 +129,7 @@ class Part(ABC):
             for i, columns in enumerate(clause.presences):
                 is_present = ~np.isnan(vectors[:, list(columns)]).all(axis=1)
                 vectors[is_present, n_columns + 1 + i] = 0.0
-            judge_rows(tests, vectors, verdicts[first : first + _JUDGED_AT_ONCE])
+            judge_rows(vectors, verdicts[first : first + _JUDGED_AT_ONCE], *tests)
 
 
 _own = threading.local()

@@ -9,7 +9,7 @@ import numpy as np
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.event_cells import GROUP, LEAF, open_cells
 from tamis.kernels.memory import prefetch
-from tamis.kernels.tests import judge
+from tamis.kernels.tests import Tests, judge
 
 MISSING = 255  # the code of a row without a value
 LINE = 64  # bytes that come at once
@@ -159,17 +159,18 @@ def _keep_exact(cells, wanted, order, out, first, n_out):
 
 
 @kernel
-def find_rows(handle, n_rows, wanted, moment, leaves, out):
+def find_rows(handle, n_rows, column, low, high, now, version, leaves, out):
     """Write the rows of the events that are there and meet all intervals; return how many.
 
-    ``handle``: of the cells. ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending.
+    ``handle``: of the cells. The next are of `Wanted` and `Moment`, which as tuples would cost
+    2 us a call. ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending.
     Leaves are chosen by their zones, rows by their codes, and what is left by the values
     themselves. Whether a row passes cannot be foretold, so nothing branches on it. O(leaves +
     rows of those that are left).
     """
-    cells = open_cells(handle)
+    cells, wanted = open_cells(handle), Wanted(column, low, high)
     order = _by_share(cells, wanted)
-    n_leaves = _find_leaves(cells, n_rows, wanted, order, moment.now, leaves)
+    n_leaves = _find_leaves(cells, n_rows, wanted, order, now, leaves)
     marks = np.empty(LEAF, np.uint8)
     words = marks.view(np.uint64)
     codes, n_columns = cells.codes.reshape(cells.codes.size), cells.codes.shape[1]
@@ -191,13 +192,17 @@ def find_rows(handle, n_rows, wanted, moment, leaves, out):
             row = out[at]
             death = cells.death[row]
             out[n_out] = row
-            n_out += (cells.until[row] > moment.now) & ((death == 0) | (death > moment.version))
+            n_out += (cells.until[row] > now) & ((death == 0) | (death > version))
     return n_out
 
 
 @kernel
-def judge_rows(tests, vectors, verdicts):
-    """Write what the tests of slot 0 say of each event (f8[E, M]) to verdicts (u1[E])."""
+def judge_rows(vectors, verdicts, start, operation, column, low, high, list_start, lists):
+    """Write what the tests of slot 0 say of each event (f8[E, M]) to verdicts (u1[E]).
+
+    From ``start`` on: of `Tests`.
+    """
+    tests = Tests(start, operation, column, low, high, list_start, lists)
     for i in range(vectors.shape[0]):
         verdicts[i] = judge(tests, vectors[i], 0)
 
