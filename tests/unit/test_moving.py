@@ -288,3 +288,26 @@ def test_a_square_that_ends_at_the_antimeridian_holds_both_its_names() -> None:
     assert center.lon + spread == 180
     assert box_around(center, 111_195)[2] == -180
     assert all(evaluate(one.condition, {"location": Point(lon, 0)}) for lon in (180, -180))
+
+
+@pytest.mark.parametrize("lat", [0.0, 52.4, 89.9, 89.9999, 90.0, -89.99])
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_radii_of_every_level_around_a_place(lat: float, is_saved: bool, tmp_path: Path) -> None:
+    """More cells around a pole than are followed at once; in a delta, and in a base."""
+    radii = [SMALLEST_M * 2**level for level in range(N_LEVELS)]
+    draw = np.random.default_rng(7)
+    asked = []
+    for number, (radius_m, _) in enumerate((r, i) for r in radii for i in range(6)):
+        away = draw.uniform(-1.2, 1.2, 2) * math.degrees(radius_m / 6_371_008.8)
+        place = Point((179.99 + away[0] + 180) % 360 - 180, min(90.0, max(-90.0, lat + away[1])))
+        asked.append(Subscription(f"s{number}", "TRUE", location=place, radius_m=radius_m))
+    index = Index()
+    index.add_many(asked)
+    if is_saved:
+        index.save(tmp_path / "index")
+        index = Index.open(tmp_path / "index")
+    for lon in (179.99, -179.999, 0.0):
+        event = {"location": Point(lon, lat)}
+        wanted = {one.id for one in asked if evaluate(one.condition, event)}
+        assert set(index.match(event)) == wanted
+        assert lon == 0.0 or wanted

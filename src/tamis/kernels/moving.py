@@ -46,6 +46,7 @@ NO_COLUMN = 65_535  # hints know the columns below it
 NO_VALUE = 65_535  # the code of NaN, above all others
 RUN = 3
 MAX_RUNS = 16 * N_LEVELS  # of a level five or six bands, of two runs of cells each
+CHAIN, MAX_CHAINS = 2, 256  # that are followed at once
 LINK = 2  # a cell and the next entry, which are needed together
 BOX = 4  # west, east, south, north
 
@@ -101,6 +102,7 @@ class Work(NamedTuple):
     rough: Array  # u2[NO_COLUMN + 1], the codes of the event's values; 0 at its end
     run: Array  # i8[RUN x MAX_RUNS], neighbouring cells to look at: first and last key, fence
     span: Array  # i4[2 x MAX_RUNS], the entries of the base that are there: first, end
+    chain: Array  # i8[CHAIN x MAX_CHAINS], lists of a delta: the cell, and where to look next
     code: Array  # i8[N + 1], candidates
     mover: Array  # i4[N + 1]
     asked: Array  # i8[N + 1], how many entries only the filter can decide, then their codes
@@ -112,6 +114,7 @@ def new_work(n_entries: int) -> tuple[Work, Array]:
         np.zeros(NO_COLUMN + 1, np.uint16),
         np.empty(RUN * MAX_RUNS, np.int64),
         np.empty(2 * MAX_RUNS, np.int32),
+        np.empty(CHAIN * MAX_CHAINS, np.int64),
         np.empty(n_entries + 1, np.int64),
         np.empty(n_entries + 1, np.int32),
         np.zeros(n_entries + 1, np.int64),
@@ -122,7 +125,9 @@ def new_work(n_entries: int) -> tuple[Work, Array]:
 @inlined
 def open_work(w):
     """The scratch behind its handle, as pointers."""
-    return Work(u2_at(w[0]), i8_at(w[1]), i4_at(w[2]), i8_at(w[3]), i4_at(w[4]), i8_at(w[5]))
+    return Work(
+        u2_at(w[0]), i8_at(w[1]), i4_at(w[2]), i8_at(w[3]), i8_at(w[4]), i4_at(w[5]), i8_at(w[6])
+    )  # fmt: skip
 
 
 # What a handle begins with: the levels in use as bits, the columns of the place, sizes. The

@@ -10,9 +10,11 @@ from tamis.kernels.compiled import inlined, kernel
 from tamis.kernels.hint_vectors import HINT, LANES, TABLE, hint_holds, hints_hold
 from tamis.kernels.memory import load_acquire, prefetch_at
 from tamis.kernels.moving import (
+    CHAIN,
     FENCE,
     LEVELS,
     LINK,
+    MAX_CHAINS,
     N_CELLS,
     PART_BITS,
     REST,
@@ -119,21 +121,52 @@ def _scan(h, first, last, work, n_columns, n_found):
     return n_found
 
 
+@inlined
+def _ask_for(delta, at):
+    """Ask for what ``_follow`` will look at first of an entry of a delta."""
+    prefetch_at(delta.link, u64(at) * u64(LINK))
+    prefetch_at(delta.entries.keen, u64(at) * u64(HINT))
+
+
+@inlined
+def _add_chain(delta, mask, key, chain, n_chains):
+    """Add the list that a cell of a delta is in; the new number of chains."""
+    bucket = bucket_of(key, mask)
+    prefetch_at(delta.head, u64(bucket))
+    chain[CHAIN * n_chains], chain[CHAIN * n_chains + 1] = key, bucket
+    return n_chains + 1
+
+
 @kernel
-def _follow(h, part, key, version, work, n_found):
-    """Add the entries of a cell in a delta that are there and whose keen hint holds."""
-    delta = open_delta(h, part)
-    i = np.int64(load_acquire(delta.head, bucket_of(key, h[N_CELLS + part]))) - 1
-    while i >= 0:
-        if (
-            delta.link[i * LINK] == key
-            and hint_holds(delta.entries.keen, i * HINT, work.rough)
-            and delta.birth[i] <= version
-            and delta.entries.death[i] > version
-        ):
-            work.code[n_found] = (i << PART_BITS) | part
-            n_found += 1
-        i = delta.link[i * LINK + 1] - 1
+def _follow(h, part, n_chains, version, work, n_found):
+    """Add the entries of some lists that are there and whose keen hint holds. O(their lengths).
+
+    An entry of each list at a time: what is next in one comes while the others are looked at.
+    """
+    delta, chain, n_left = open_delta(h, part), work.chain, np.int64(0)
+    for c in range(n_chains):
+        at = np.int64(load_acquire(delta.head, chain[CHAIN * c + 1])) - 1
+        if at >= 0:
+            _ask_for(delta, at)
+            chain[CHAIN * n_left], chain[CHAIN * n_left + 1] = chain[CHAIN * c], at
+            n_left += 1
+    while n_left:
+        n_chains, n_left = n_left, np.int64(0)
+        for c in range(n_chains):
+            key, at = chain[CHAIN * c], chain[CHAIN * c + 1]
+            if (
+                delta.link[at * LINK] == key
+                and hint_holds(delta.entries.keen, at * HINT, work.rough)
+                and delta.birth[at] <= version
+                and delta.entries.death[at] > version
+            ):
+                work.code[n_found] = (at << PART_BITS) | part
+                n_found += 1
+            at = delta.link[at * LINK + 1] - 1
+            if at >= 0:
+                _ask_for(delta, at)
+                chain[CHAIN * n_left], chain[CHAIN * n_left + 1] = key, at
+                n_left += 1
     return n_found
 
 
@@ -152,9 +185,19 @@ def _cells_around(lon, spread, n_cells):
     return first, n_cells - 1, np.int64(0), last
 
 
+@inlined
+def _reach_and_spread(level, lat):
+    """How far those of a level may be from a place, in degrees of latitude and of longitude."""
+    reach = reach_of(level)
+    reach += reach * MARGIN + MARGIN
+    # The area of somebody nearer to a pole is wider in longitude than the event's own.
+    return reach, spread_of(min(abs(lat) + reach, 90.0), reach)
+
+
 @kernel
-def _add_runs(level, lon, lat, reach, spread, run, n_runs):
+def _add_runs(level, lon, lat, run, n_runs):
     """Add the cells around a place in the base of a level; the new number of runs. O(bands)."""
+    reach, spread = _reach_and_spread(level, lat)
     side = FINE * reach_of(level)
     for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
         first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
@@ -166,17 +209,24 @@ def _add_runs(level, lon, lat, reach, spread, run, n_runs):
 
 
 @kernel
-def _follow_level(h, part, level, lon, lat, reach, spread, version, work, n_found):
-    """Add the candidates of a level in a delta. O(entries of the cells around)."""
-    side = COARSE * reach_of(level)
-    for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
-        first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
-        key = key_of(level, band, 0)
-        for cell in range(first, last + 1):
-            n_found = _follow(h, part, key + cell, version, work, n_found)
-        for cell in range(again, end + 1):
-            n_found = _follow(h, part, key + cell, version, work, n_found)
-    return n_found
+def _search_delta(h, part, lon, lat, version, work, n_found):
+    """Add the candidates of a delta to ``work.code``. O(entries of the cells around)."""
+    delta, mask, n_chains = open_delta(h, part), h[N_CELLS + part], np.int64(0)
+    for level in range(N_LEVELS):
+        if not (h[LEVELS] >> level) & 1:
+            continue
+        reach, spread = _reach_and_spread(level, lat)
+        side = COARSE * reach_of(level)
+        for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
+            first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
+            key = key_of(level, band, 0)
+            for i in range(last + 1 - first + end + 1 - again):
+                cell = first + i if i <= last - first else again + i - (last + 1 - first)
+                if n_chains == MAX_CHAINS:
+                    n_found = _follow(h, part, n_chains, version, work, n_found)
+                    n_chains = np.int64(0)
+                n_chains = _add_chain(delta, mask, key + cell, work.chain, n_chains)
+    return _follow(h, part, n_chains, version, work, n_found)
 
 
 @kernel
@@ -189,20 +239,14 @@ def find_candidates(h, lon, lat, version, n_columns, work):
     """
     n_found = n_runs = np.int64(0)
     for level in range(N_LEVELS):
-        if not (h[LEVELS] >> level) & 1:
-            continue
-        reach = reach_of(level)
-        reach += reach * MARGIN + MARGIN
-        # The area of somebody nearer to a pole is wider in longitude than the event's own.
-        spread = spread_of(min(abs(lat) + reach, 90.0), reach)
-        n_runs = _add_runs(level, lon, lat, reach, spread, work.run, n_runs)
-        for part in range(1, 3):
-            if h[N_CELLS + part] >= 0:
-                n_found = _follow_level(
-                    h, part, level, lon, lat, reach, spread, version, work, n_found
-                )
+        if (h[LEVELS] >> level) & 1:
+            n_runs = _add_runs(level, lon, lat, work.run, n_runs)
     _find_fences(h, work.run, n_runs)
-    for i in range(_find_spans(h, work.run, n_runs, work.span)):
+    n_spans = _find_spans(h, work.run, n_runs, work.span)
+    for part in range(1, 3):
+        if h[N_CELLS + part] >= 0:
+            n_found = _search_delta(h, part, lon, lat, version, work, n_found)
+    for i in range(n_spans):
         first, last = np.int64(work.span[2 * i]), np.int64(work.span[2 * i + 1])
         n_found = _scan(h, first, last, work, n_columns, n_found)
     return n_found
