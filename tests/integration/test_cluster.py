@@ -37,10 +37,10 @@ path = "searches"
 [matching]
 tokens = 2
 keep = "1 s"
-interval = "500 ms"
+interval = "1 s"
 [notifications]
 outbox = "outbox"
-interval = "500 ms"
+interval = "1 s"
 [spark]
 "spark.master" = "local[2]"
 "spark.sql.shuffle.partitions" = 2

@@ -29,6 +29,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "N_SCANNED", 5)
     monkeypatch.setattr(matching, "N_OTHER", 5)
     monkeypatch.setattr(changes, "SECONDS", 0.1)
+    monkeypatch.setattr(changes, "_WARM_UP_S", 0.1)
 
 
 @pytest.fixture

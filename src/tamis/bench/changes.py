@@ -173,10 +173,10 @@ class Changer:
         self.n_changes = 0
         self.seconds = 0.0
 
-    def run(self, per_second: int, seconds: float = SECONDS) -> None:
+    def run(self, per_second: int, seconds: float | None = None) -> None:
         """Change for some time, at that rate or, if it is 0, as fast as possible."""
         start = perf_counter()
-        while (passed := perf_counter() - start) < seconds:
+        while (passed := perf_counter() - start) < (SECONDS if seconds is None else seconds):
             if per_second and self.n_changes >= passed * per_second:
                 sleep(_TICK_SECONDS)
                 continue
