@@ -23,15 +23,21 @@ class MatchSet:
 
     def __init__(
         self,
-        offsets: npt.NDArray[np.int64],
+        offsets: npt.NDArray[np.int64] | None,
         rows: npt.NDArray[np.int32],
         priority_of_row: npt.NDArray[np.uint8],
         texts: Texts,
     ) -> None:
-        self.offsets = offsets
+        if offsets is not None:  # otherwise all are of one event
+            self.offsets = offsets
         self.rows = rows
         self.priority_of_row = priority_of_row
         self._texts = texts
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where the matches of each event begin; there is one more than there are events."""
+        return np.array([0, len(self.rows)])
 
     @cached_property
     def ids(self) -> list[str]:

@@ -60,9 +60,7 @@ class Reader:
         state = self._engine.state
         if isinstance(events, list) and len(events) == 1:
             rows = self.match(state, events[0]).copy()
-            offsets = np.zeros(2, np.int64)
-            offsets[1] = len(rows)
-            return MatchSet(offsets, rows, state.rows.priority, self._ids)
+            return MatchSet(None, rows, state.rows.priority, self._ids)
         matrix = self._matrix(events)
         if matrix is None:
             return self._match_rows(state, attributes_of_batch(events))
