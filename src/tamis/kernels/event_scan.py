@@ -14,6 +14,7 @@ from tamis.kernels.tests import Tests, judge
 MISSING = 255  # the code of a row without a value
 LINE = 64  # bytes that come at once
 AHEAD = 2  # leaves that are asked for before they are looked at
+LISTED = 256  # rows that wait for what was asked for, at least
 
 
 class Wanted(NamedTuple):
@@ -159,14 +160,45 @@ def _keep_exact(cells, wanted, order, out, first, n_out):
 
 
 @kernel
+def _settle(cells, wanted, order, now, version, out, first, n_out):
+    """Keep the rows of out[first:n_out] that are there and meet all intervals; the new length."""
+    n_before, n_out = _keep_exact(cells, wanted, order, out, first, n_out), first
+    for at in range(first, n_before):
+        row = out[at]
+        death = cells.death[row]
+        out[n_out] = row
+        n_out += (cells.until[row] > now) & ((death == 0) | (death > version))
+    return n_out
+
+
+@inlined
+def _list_rows(cells, wanted, first, marks, words, out, n_out):
+    """Append the marked rows of the leaf from first on; asks for what ``_settle`` reads."""
+    n_before, n_rows = n_out, np.uint64(cells.until.size)
+    for w in range(words.size):
+        if words[w]:
+            for at in range(8 * w, 8 * w + 8):
+                out[n_out] = first + at
+                n_out += np.int64(marks[at])
+    lows = cells.low.reshape(cells.low.size)
+    for i in range(n_before, n_out):
+        row = np.uint64(out[i])
+        for k in range(wanted.column.size):
+            prefetch(lows, np.uint64(wanted.column[k]) * n_rows + row)
+        prefetch(cells.until, row)
+        prefetch(cells.death, row)
+    return n_out
+
+
+@kernel
 def find_rows(handle, n_rows, column, low, high, now, version, leaves, out):
     """Write the rows of the events that are there and meet all intervals; return how many.
 
     ``handle``: of the cells. The next are of `Wanted` and `Moment`, which as tuples would cost
     2 us a call. ``leaves``: i4[leaves], scratch. ``out``: i4[> n_rows], ascending.
     Leaves are chosen by their zones, rows by their codes, and what is left by the values
-    themselves. Whether a row passes cannot be foretold, so nothing branches on it. O(leaves +
-    rows of those that are left).
+    themselves, when many have been listed: they are asked for before. Whether a row passes cannot
+    be foretold, so nothing branches on it. O(leaves + rows of those that are left).
     """
     cells, wanted = open_cells(handle), Wanted(column, low, high)
     order = _by_share(cells, wanted)
@@ -174,26 +206,17 @@ def find_rows(handle, n_rows, column, low, high, now, version, leaves, out):
     marks = np.empty(LEAF, np.uint8)
     words = marks.view(np.uint64)
     codes, n_columns = cells.codes.reshape(cells.codes.size), cells.codes.shape[1]
-    n_out = 0
+    n_out = n_listed = 0
     for i in range(n_leaves):
         if i + AHEAD < n_leaves and codes.size:
             _ask_for(codes, n_columns, np.int64(leaves[i + AHEAD]), wanted)
         first = leaves[i] * LEAF
         if not _mark_leaf(cells, leaves[i], min(n_rows - first, LEAF), wanted, order, marks):
             continue
-        n_found = n_out
-        for w in range(words.size):
-            if words[w]:
-                for at in range(8 * w, 8 * w + 8):
-                    out[n_found] = first + at
-                    n_found += np.int64(marks[at])
-        n_found = _keep_exact(cells, wanted, order, out, n_out, n_found)
-        for at in range(n_out, n_found):
-            row = out[at]
-            death = cells.death[row]
-            out[n_out] = row
-            n_out += (cells.until[row] > now) & ((death == 0) | (death > version))
-    return n_out
+        n_listed = _list_rows(cells, wanted, first, marks, words, out, n_listed)
+        if n_listed - n_out >= LISTED:
+            n_out = n_listed = _settle(cells, wanted, order, now, version, out, n_out, n_listed)
+    return _settle(cells, wanted, order, now, version, out, n_out, n_listed)
 
 
 @kernel
