@@ -86,7 +86,7 @@ def measure_readers(case: Case) -> dict[str, Any]:
         changer = Changer(case, index, name)
         with no_gc(), Reader(case, index) as reader:
             quiet = reader.rate_during(sleep, SECONDS)
-            beside = reader.rate_during(changer.run, per_second)
+            beside = reader.rate_during(changer.run, per_second, SECONDS)
             after = reader.rate_during(sleep, SECONDS / 2)
         found[name] = {
             "changes_per_second": round(changer.n_changes / changer.seconds),
@@ -143,10 +143,10 @@ class Reader:
         self._is_over.set()
         self._thread.join()
 
-    def rate_during(self, action: Callable[[Any], Any], argument: float) -> Rate:
+    def rate_during(self, action: Callable[..., Any], *arguments: float) -> Rate:
         """Events matched a second while the action runs, of which there is at least one."""
         before, busy, start = self._n_matched, self._busy_seconds, perf_counter()
-        action(argument)
+        action(*arguments)
         while self._n_matched == before and self._thread.is_alive():
             sleep(_TICK_SECONDS)
         n_matched, seconds = self._n_matched - before, perf_counter() - start
@@ -173,10 +173,10 @@ class Changer:
         self.n_changes = 0
         self.seconds = 0.0
 
-    def run(self, per_second: int, seconds: float | None = None) -> None:
+    def run(self, per_second: int, seconds: float) -> None:
         """Change for some time, at that rate or, if it is 0, as fast as possible."""
         start = perf_counter()
-        while (passed := perf_counter() - start) < (SECONDS if seconds is None else seconds):
+        while (passed := perf_counter() - start) < seconds:
             if per_second and self.n_changes >= passed * per_second:
                 sleep(_TICK_SECONDS)
                 continue
