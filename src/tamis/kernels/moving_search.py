@@ -37,9 +37,7 @@ from tamis.kernels.moving_cells import (
 )
 
 A_LINE = 10  # entries whose keen hints take about a cache line
-ASKED = (
-    32 * A_LINE
-)  # entries of a span that are asked for; the processor sees by itself what follows
+ASKED = 32 * A_LINE  # entries of a span that are asked for; the processor foresees the others
 
 
 @inlined
@@ -185,47 +183,39 @@ def _cells_around(lon, spread, n_cells):
     return first, n_cells - 1, np.int64(0), last
 
 
-@inlined
-def _reach_and_spread(level, lat):
-    """How far those of a level may be from a place, in degrees of latitude and of longitude."""
-    reach = reach_of(level)
-    reach += reach * MARGIN + MARGIN
-    # The area of somebody nearer to a pole is wider in longitude than the event's own.
-    return reach, spread_of(min(abs(lat) + reach, 90.0), reach)
-
-
 @kernel
-def _add_runs(level, lon, lat, run, n_runs):
-    """Add the cells around a place in the base of a level; the new number of runs. O(bands)."""
-    reach, spread = _reach_and_spread(level, lat)
-    side = FINE * reach_of(level)
-    for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
-        first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
-        key = key_of(level, band, 0)
-        n_runs = _add_run(run, n_runs, key + first, key + last)
-        if again <= end:
-            n_runs = _add_run(run, n_runs, key + again, key + end)
+def _list_runs(h, lon, lat, share, run):
+    """Write the cells around a place, of all levels in use; return how many runs. O(bands).
+
+    ``share``: the sides of the cells, FINE or COARSE.
+    """
+    n_runs = np.int64(0)
+    for level in range(N_LEVELS):
+        if not (h[LEVELS] >> level) & 1:
+            continue
+        side, reach = share * reach_of(level), reach_of(level)
+        reach += reach * MARGIN + MARGIN
+        # The area of somebody nearer to a pole is wider in longitude than the event's own.
+        spread = spread_of(min(abs(lat) + reach, 90.0), reach)
+        for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
+            first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
+            key = key_of(level, band, 0)
+            n_runs = _add_run(run, n_runs, key + first, key + last)
+            if again <= end:
+                n_runs = _add_run(run, n_runs, key + again, key + end)
     return n_runs
 
 
 @kernel
-def _search_delta(h, part, lon, lat, version, work, n_found):
-    """Add the candidates of a delta to ``work.code``. O(entries of the cells around)."""
+def _search_delta(h, part, n_runs, version, work, n_found):
+    """Add the candidates in runs of cells of a delta. O(their entries)."""
     delta, mask, n_chains = open_delta(h, part), h[N_CELLS + part], np.int64(0)
-    for level in range(N_LEVELS):
-        if not (h[LEVELS] >> level) & 1:
-            continue
-        reach, spread = _reach_and_spread(level, lat)
-        side = COARSE * reach_of(level)
-        for band in range(band_of(lat - reach, side), band_of(lat + reach, side) + 1):
-            first, last, again, end = _cells_around(lon, spread, count_cells(band, side))
-            key = key_of(level, band, 0)
-            for i in range(last + 1 - first + end + 1 - again):
-                cell = first + i if i <= last - first else again + i - (last + 1 - first)
-                if n_chains == MAX_CHAINS:
-                    n_found = _follow(h, part, n_chains, version, work, n_found)
-                    n_chains = np.int64(0)
-                n_chains = _add_chain(delta, mask, key + cell, work.chain, n_chains)
+    for i in range(n_runs):
+        for key in range(work.run[RUN * i], work.run[RUN * i + 1] + 1):
+            if n_chains == MAX_CHAINS:
+                n_found = _follow(h, part, n_chains, version, work, n_found)
+                n_chains = np.int64(0)
+            n_chains = _add_chain(delta, mask, key, work.chain, n_chains)
     return _follow(h, part, n_chains, version, work, n_found)
 
 
@@ -237,15 +227,15 @@ def find_candidates(h, lon, lat, version, n_columns, work):
     values. Where to look in the base is found out for all levels first, and asked for: nearly all
     that an event takes is waiting for memory. O(entries of the cells around).
     """
-    n_found = n_runs = np.int64(0)
-    for level in range(N_LEVELS):
-        if (h[LEVELS] >> level) & 1:
-            n_runs = _add_runs(level, lon, lat, work.run, n_runs)
+    n_runs = _list_runs(h, lon, lat, FINE, work.run)
     _find_fences(h, work.run, n_runs)
     n_spans = _find_spans(h, work.run, n_runs, work.span)
+    n_found = np.int64(0)
+    if max(h[N_CELLS + 1], h[N_CELLS + 2]) >= 0:
+        n_runs = _list_runs(h, lon, lat, COARSE, work.run)
     for part in range(1, 3):
         if h[N_CELLS + part] >= 0:
-            n_found = _search_delta(h, part, lon, lat, version, work, n_found)
+            n_found = _search_delta(h, part, n_runs, version, work, n_found)
     for i in range(n_spans):
         first, last = np.int64(work.span[2 * i]), np.int64(work.span[2 * i + 1])
         n_found = _scan(h, first, last, work, n_columns, n_found)
