@@ -9,7 +9,8 @@ import numpy as np
 
 from tamis.index.blocks import Array, Block
 from tamis.index.state import State
-from tamis.kernels.emit import N_PRIORITIES, Found, arrange, settle_leaders_many, settle_many
+from tamis.kernels.emit import Found, settle_leaders_many, settle_many
+from tamis.kernels.ordering import N_PRIORITIES, arrange
 
 
 class _Gathered(NamedTuple):
@@ -142,10 +143,10 @@ def _in_order(state: State, gathered: list[_Gathered], n_events: int) -> tuple[A
     if not gathered:
         return offsets, np.zeros(0, np.int32)
     rows, places = _put_together(gathered)
-    ordered = np.empty(len(rows), np.int32)
+    ordered = np.empty(len(rows) + 1, np.int32)
     n_levels = 1 if state.has_one_priority else N_PRIORITIES
     arrange(rows, places, n_levels, state.rows.priority, ordered, offsets)
-    return offsets, ordered
+    return offsets, ordered[:-1]
 
 
 def _put_together(gathered: list[_Gathered]) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tamis.index.blocks import Array, Block
 from tamis.index.building import build_blocks
-from tamis.kernels.emit import N_PRIORITIES
+from tamis.kernels.ordering import N_PRIORITIES
 
 MIN_SLOTS = 65_536  # smaller blocks are quick as they are
 SMALL_SHARE = 1 / 8  # of the slots: so many may be on the express, or ...

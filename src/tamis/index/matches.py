@@ -21,6 +21,8 @@ class MatchSet:
     index gave the subscriptions; their ids and priorities are looked up when first asked for.
     """
 
+    __slots__ = ("__dict__", "_texts", "priority_of_row", "rows")
+
     def __init__(
         self,
         offsets: npt.NDArray[np.int64] | None,

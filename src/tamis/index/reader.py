@@ -58,7 +58,7 @@ class Reader:
     def match_batch(self, events: Any) -> MatchSet:
         """The rows of many events, however they are given."""
         state = self._engine.state
-        if isinstance(events, list) and len(events) == 1:
+        if type(events) is list and len(events) == 1:
             rows = self.match(state, events[0]).copy()
             return MatchSet(None, rows, state.rows.priority, self._ids)
         matrix = self._matrix(events)
@@ -77,9 +77,9 @@ class Reader:
 
     def _encode_quickly(self, event: dict[str, Any]) -> Vector | None:
         """An event as numbers, if it is plain and there is no schema to check it."""
-        vector = self._columns.encode_plain(event) if self._schema is None else None
-        if vector is not None:
-            self._observer.notice(vector)
+        if self._schema is not None or (vector := self._columns.encode_plain(event)) is None:
+            return None
+        self._observer.notice(vector)
         return vector
 
     def _asker(self, event: Mapping[str, Any]) -> Asker:

@@ -14,14 +14,8 @@ from tamis.index.blocks import Block
 from tamis.index.express import Expresses
 from tamis.index.revision import Ask
 from tamis.index.state import State
-from tamis.kernels.emit import (
-    N_PRIORITIES,
-    Found,
-    RowTable,
-    emit_chain,
-    order_by_priority,
-    settle_choice,
-)
+from tamis.kernels.emit import Found, RowTable, emit_chain, settle_choice
+from tamis.kernels.ordering import N_PRIORITIES, order_by_priority
 from tamis.kernels.settling import handle_of_rows, settle_leaders_one, settle_one
 from tamis.slots.columns import Encoded, Vector
 
@@ -92,11 +86,8 @@ class Search:
     def match_only(self, state: State, only: Block, vector: Vector) -> RowNumbers:
         """``match_plain`` where all slots are in one block, and there is nobody to ask."""
         scratch = self._scratch(state)
-        slots = scratch.slots
-        n_rows = only.candidates(vector, slots)
-        if state.has_one_priority or n_rows < 2:
-            return slots[:n_rows]
-        return self._in_order(state, slots, n_rows, scratch)
+        n_rows = only.candidates(vector, scratch.slots)
+        return self._in_order(state, scratch.slots, n_rows, scratch)
 
     def match_by_level(self, state: State, event: Encoded, ask: Ask) -> Iterator[RowNumbers]:
         """The rows an event satisfies, as they are determined: those of a level at a time."""

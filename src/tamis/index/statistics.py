@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -29,18 +30,16 @@ class Observer:
 
     def __init__(self) -> None:
         self.n_asked: Counter[int] = Counter()
-        self._n_events = 0
+        self._is_next_kept = cycle([True] + [False] * (SAMPLE_EVERY - 1)).__next__
         self._sample: deque[Vector] = deque(maxlen=N_SAMPLED)
 
     def notice(self, vector: Vector) -> None:
         """An event passed."""
-        self._n_events += 1
-        if self._n_events % SAMPLE_EVERY == 1:
+        if self._is_next_kept():
             self._sample.append(vector)
 
     def notice_batch(self, matrix: Array) -> None:
         """Many events passed."""
-        self._n_events += len(matrix)
         self._sample.extend(matrix[:: max(1, len(matrix) // SAMPLE_EVERY)].copy())
 
     def sample(self, n_columns: int) -> list[Vector]:

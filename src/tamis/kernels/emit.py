@@ -13,10 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
-from tamis.kernels.memory import prefetch
 from tamis.kernels.tests import ACCEPTED, UNDECIDED, judge, judge_any
-
-N_PRIORITIES = 10
 
 
 class RowTable(NamedTuple):
@@ -25,7 +22,7 @@ class RowTable(NamedTuple):
     birth: Array  # i8[R], the version that brought the row
     death: Array  # i8[R], the version that took it away, 0 while it lives
     follower: Array  # i4[R], one more than the next row of the chain, or 0
-    priority: Array  # u1[R], below N_PRIORITIES
+    priority: Array  # u1[R], below N_PRIORITIES of ``kernels.ordering``
     flagged: Array  # u1[R / 8], a bit a row: it is not plain
     has_many_slots: Array  # u1[R / 8], a bit a row
 
@@ -163,22 +160,6 @@ def settle_leaders(table, version, found):
 
 
 @kernel
-def order_by_priority(rows, n_rows, priority, ordered):
-    """Write ``rows`` to ``ordered`` by ascending priority number, keeping their order. O(n)."""
-    position, levels = np.zeros(N_PRIORITIES + 1, np.int64), np.empty(n_rows, np.uint8)
-    for i in range(n_rows):
-        prefetch(priority, np.uint64(rows[i]))
-    for i in range(n_rows):
-        levels[i] = priority[np.uint64(rows[i])]
-        position[levels[i] + 1] += 1
-    for level in range(N_PRIORITIES):
-        position[level + 1] += position[level]
-    for i in range(n_rows):
-        ordered[position[levels[i]]] = rows[i]
-        position[levels[i]] += 1
-
-
-@kernel
 def settle_many(slots, starts, first, block, matrix, table, version, found, ends, is_open):
     """``settle`` for plain events from ``first`` on; event e has slots[starts[e]:starts[e + 1]].
 
@@ -225,38 +206,3 @@ def settle_leaders_many(leaders, places, first, table, version, found, ends):
         event += 1
         ends[event] = found.counts[0]
     return event
-
-
-@kernel
-def arrange(rows, places, n_levels, priority, ordered, offsets):
-    """Put together what several parts found, event by event, each by priority.
-
-    Part b found rows[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
-    ``n_levels``: N_PRIORITIES, or 1 where all rows have the same. Writes ``ordered``: i4[rows] and
-    ``offsets``: i8[E + 1]. Keeps the order of parts and rows otherwise. O(rows + E x (B + levels)).
-    """
-    position = np.zeros(N_PRIORITIES + 1, np.int64)
-    for e in range(offsets.size - 1):
-        position[:] = 0
-        for b in range(places.shape[0]):
-            first, last = places[b, e], places[b, e + 1]
-            if n_levels == 1:
-                position[1] += last - first
-                continue
-            for i in range(first, last):
-                position[np.int64(priority[rows[i]]) + 1] += 1
-        position[0] = offsets[e]
-        for level in range(N_PRIORITIES):
-            position[level + 1] += position[level]
-        offsets[e + 1] = position[N_PRIORITIES]
-        for b in range(places.shape[0]):
-            first, last = places[b, e], places[b, e + 1]
-            if n_levels == 1:
-                for i in range(last - first):
-                    ordered[position[0] + i] = rows[first + i]
-                position[0] += last - first
-                continue
-            for i in range(first, last):
-                level = priority[rows[i]]
-                ordered[position[level]] = rows[i]
-                position[level] += 1

@@ -91,7 +91,7 @@ class Columns:
     def __init__(self) -> None:
         self._lanes: dict[str, _Lanes] = {}
         self.names: list[tuple[str, int]] = []
-        self._quick = quick_of([])
+        self._quick = 0, quick_of([])  # how many columns it knows, and the way itself
 
     def __len__(self) -> int:
         return len(self.names)
@@ -184,10 +184,11 @@ class Columns:
         The quick way for what events mostly are; what it does not know it leaves to ``encode``,
         which checks everything.
         """
-        quick = self._quick
-        if quick.n_columns != len(self.names):
-            quick = self._quick = quick_of(self.names.copy())
-        if quick.can and (vector := quick.vector(raw)) is not None:
+        n_columns, quick = self._quick
+        if n_columns != len(self.names):
+            names = self.names.copy()
+            self._quick = len(names), (quick := quick_of(names))
+        if (vector := quick(raw)) is not None:
             return vector
         try:
             return self._encode_plain(raw)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.delivery import due_times
-from tamis.kernels.emit import N_PRIORITIES
+from tamis.kernels.ordering import N_PRIORITIES
 from tamis.spark.coded_parquet import CodedWriter, Column, Runs
 from tamis.spark.events import TIMESTAMP, Events
 from tamis.spark.kept_events import write_kept
