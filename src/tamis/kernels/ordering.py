@@ -116,7 +116,8 @@ def arrange(rows, places, n_levels, priority, ordered, offsets):
 
     Part b found rows[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
     ``n_levels``: N_PRIORITIES, or 1 where all rows have the same. Writes ``ordered``: i4[rows + 1]
-    and ``offsets``: i8[E + 1]. Keeps the order of parts and rows otherwise. O(rows + E x B x levels).
+    and ``offsets``: i8[E + 1]. Keeps the order of parts and rows otherwise.
+    O(rows + E x B x levels).
     """
     levels = np.zeros(rows.size, np.uint8)
     if n_levels > 1:
