@@ -18,17 +18,21 @@ ALL = Subscription("all", "x >= 0")
 TEXTS = Subscription("texts", "kind LIKE 'k%' AND x IS NOT NULL")
 
 
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[EventStore]:
+@pytest.fixture(params=["by the writer", "beside the writer"])
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EventStore]:
     """A store of small parts, so that they are sealed and merged while others read.
 
     Threads take turns so often that a reader comes in the middle of every kind of change.
     """
     monkeypatch.setattr(collection, "HEAD_EVENTS", 64)
+    if request.param == "beside the writer":
+        monkeypatch.setattr(collection, "MAX_AT_ONCE", 0)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
-    yield EventStore()
+    made = EventStore()
+    yield made
     sys.setswitchinterval(interval)
+    made._collection.wait_for_merging()
 
 
 def batch(n: int, until: datetime | None = None) -> list[Event]:

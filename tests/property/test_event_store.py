@@ -220,8 +220,31 @@ class SmallPartsMachine(StoreMachine):
         self.patch.undo()
 
 
+class MergedBesideMachine(SmallPartsMachine):
+    """The same where every merge is done by a thread, which ends whenever it ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch.setattr(collection, "MAX_AT_ONCE", 0)
+
+    @rule()
+    def wait(self) -> None:
+        self.store._collection.wait_for_merging()
+
+    def teardown(self) -> None:
+        self.wait()
+        super().teardown()
+
+    @rule(now=moments, limit=st.sampled_from([0, 1, 3, 10_000]))
+    def expire(self, now: datetime, limit: int) -> None:
+        self.wait()  # merging drops what has expired, and would be counted
+        super().expire(now, limit)
+
+
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(QUICK, max_examples=25, stateful_step_count=20)
 TestSmallPartsMachine = SmallPartsMachine.TestCase
 TestSmallPartsMachine.settings = settings(QUICK, max_examples=30, stateful_step_count=25)
+TestMergedBesideMachine = MergedBesideMachine.TestCase
+TestMergedBesideMachine.settings = settings(QUICK, max_examples=30, stateful_step_count=25)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from tamis.errors import (
     SnapshotError,
     UnknownEvent,
 )
-from tamis.events import EventStore
+from tamis.events import EventStore, collection
+from tamis.events import store as store_module
 from tamis.events.arrow import NotPlain, table_of_arrow
-from tamis.events.collection import MIN_MERGED, n_to_merge
+from tamis.events.collection import MIN_MERGED, Collection, n_to_merge
 from tamis.events.head import Head
 from tamis.events.lanes import encode, encode_many
 from tamis.events.layout import order_of
@@ -71,7 +73,7 @@ def sealed(events: list[Event]) -> EventStore:
     """A store with all events in one segment."""
     store = EventStore()
     store.insert_many(events, NOON)
-    with store._lock:
+    with store._collection.lock:
         store._collection.seal(store._collection.state.clock)
         store._collection.publish(store._collection.state.clock)
     return store
@@ -422,7 +424,7 @@ def test_merging_takes_the_newest_of_like_size() -> None:
     assert n_to_merge([1000, 10, 10, 10, 10]) == 4
     assert n_to_merge([30, 10, 10, 10]) == 4
     assert n_to_merge([50, 40, 10, 10, 10, 10]) == 6
-    assert n_to_merge([2**20, 2**20, 2**20, 2**20]) == 0
+    assert n_to_merge([2**22, 2**22, 2**22, 2**22]) == 0
 
 
 # -- files
@@ -579,3 +581,56 @@ def test_an_id_that_expired_in_the_head_is_free_again() -> None:
         assert store.match(Subscription("s", f"n = {n}"), moment) == ["e"]
     assert store.expire(NOON + timedelta(hours=5)) == 1
     assert len(store) == 0
+
+
+def test_what_dies_while_it_is_merged_stays_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "MAX_AT_ONCE", 0)
+    store, may_go_on, is_merging = EventStore(), threading.Event(), threading.Event()
+    unite = Collection._united
+
+    def unite_later(self: Collection, *given: Any) -> Any:
+        is_merging.set()
+        assert may_go_on.wait(60)
+        return unite(self, *given)
+
+    monkeypatch.setattr(Collection, "_united", unite_later)
+    n_tables, size = MIN_MERGED, store_module.MIN_TABLE
+    for t in range(n_tables):
+        made = [Event(f"{t}.{n}", {"x": n}, until=NOON + MINUTE) for n in range(size)]
+        store.insert_many(events_to_arrow(made), NOON)
+    assert is_merging.wait(60)
+    assert store.stats()["n_segments"] == n_tables
+    store.delete("0.7")
+    store.delete("3.9")
+    store.insert(Event("3.9", {"x": -1}), NOON)
+    assert "0.7" not in store
+    may_go_on.set()
+    store._collection.wait_for_merging()
+    assert store.stats()["n_segments"] == 1
+    assert store.stats()["n_dead"] == 2
+    assert "0.7" not in store
+    assert store["3.9"].attributes["x"] == (-1,)
+    assert len(store) == len(store.match(Subscription("s", "x >= -1"), NOON)) == n_tables * size - 1
+
+
+def test_a_merge_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "MAX_AT_ONCE", 0)
+    told: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    store, size = EventStore(), store_module.MIN_TABLE
+
+    def insert(t: int) -> None:
+        made = [Event(f"{t}.{n}", {"x": n}) for n in range(size)]
+        store.insert_many(events_to_arrow(made), NOON)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Collection, "_united", lambda *_: 1 / 0)
+        for t in range(MIN_MERGED):
+            insert(t)
+        store._collection.wait_for_merging()
+    assert [one.exc_type for one in told] == [ZeroDivisionError]
+    assert store.stats()["n_segments"] == MIN_MERGED
+    insert(MIN_MERGED)
+    store._collection.wait_for_merging()
+    assert store.stats()["n_segments"] == 1
+    assert len(store.match(Subscription("s", "x >= 0"), NOON)) == (MIN_MERGED + 1) * size

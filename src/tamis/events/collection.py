@@ -2,18 +2,21 @@
 
 What a reader sees is a *state*: a version, a clock, segments and the head as it was. A writer
 makes a new state and publishes it by one assignment; nothing that a state refers to is changed
-in a way its version can see. A full head becomes a segment, and small segments are merged by
-the writer, without those that died or have expired.
+in a way its version can see. A full head becomes a segment, and segments are merged, without
+those that died or have expired: small ones by the writer, large ones by a thread of their own,
+while the old segments go on.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tamis.events.head import Head
 from tamis.events.merging import Kept
@@ -29,7 +32,9 @@ from tamis.slots.texts import Stored, letters_of
 
 HEAD_EVENTS = 2048
 MIN_MERGED = 4  # segments
-MAX_ROWS = 2**20  # of a segment that merging makes, so that it ends soon
+MAX_AT_ONCE = 2**18  # events that a writer merges itself, in a tenth of a second
+MAX_ROWS = 2**22  # of a segment that merging makes, so that it ends soon
+MANY = 32  # segments; with more, a writer merges whatever there is to merge
 _N_ASKED = 64  # questions that the layout of a new segment follows
 
 
@@ -78,12 +83,15 @@ class Place(NamedTuple):
 
 
 class Collection:
-    """The parts of a store; all but ``state`` belongs to the one who writes."""
+    """The parts of a store; all but ``state`` belongs to the one who has the lock."""
 
     def __init__(self, segments: Sequence[Segment] = (), clock: int = LONG_AGO) -> None:
+        self.lock = threading.RLock()
         self._head = Head(HEAD_EVENTS)
         self._n_dead = 0  # in the head
         self._segments = tuple(segments)
+        self._merged: tuple[Segment, ...] = ()  # neighbours that a thread is merging
+        self._merging: threading.Thread | None = None
         self._directory = directory_of([one.ids for one in segments])
         self.n_inserted = 1 + max((int(one.sequence.max()) for one in segments), default=-1)
         self.asked: deque[Question] = deque(maxlen=_N_ASKED)
@@ -139,7 +147,7 @@ class Collection:
             n_own = segment.sweep(clock, limit - n_swept, next_version)
             segment.n_dead += n_own
             n_swept += n_own
-            if 2 * segment.n_dead < segment.n_rows:
+            if 2 * segment.n_dead < segment.n_rows or segment in self._merged:
                 kept.append(segment)
             elif len(rows := segment.living(LONG_AGO)):
                 kept.append(self._segment([segment.table], [rows]))
@@ -188,15 +196,85 @@ class Collection:
 
     def _merge(self, clock: int) -> None:
         """Make one of the newest segments while these are many and of like size."""
-        self._segments = tuple(one for one in self._segments if one.latest > clock)
-        while n_merged := n_to_merge([segment.n_rows for segment in self._segments]):
-            merged = self._segments[-n_merged:]
-            rows = [segment.living(clock) for segment in merged]
-            older = self._segments[:-n_merged]
-            if not sum(map(len, rows)):
-                self._segments = older
-            else:
-                self._segments = (*older, self._segment([one.table for one in merged], rows))
+        self._segments = tuple(
+            one for one in self._segments if one.latest > clock or one in self._merged
+        )
+        while chosen := self._to_merge():
+            is_large = sum(one.n_rows for one in chosen) > MAX_AT_ONCE
+            if is_large and len(self._segments) <= MANY:
+                self._start_merging(chosen, clock)
+                return
+            rows = [segment.living(clock) for segment in chosen]
+            self._replace(chosen, self._united(chosen, rows))
+
+    def _to_merge(self) -> tuple[Segment, ...]:
+        """The newest segments that are to become one, none of which is being merged."""
+        first = self._segments.index(self._merged[-1]) + 1 if self._merged else 0
+        newer = self._segments[first:]
+        n_chosen = n_to_merge([segment.n_rows for segment in newer])
+        return newer[len(newer) - n_chosen :]
+
+    def _united(
+        self, segments: Sequence[Segment], rows: Sequence[npt.NDArray[np.intp]]
+    ) -> Segment | None:
+        """The segment of some rows of segments, if there are any."""
+        if not any(map(len, rows)):
+            return None
+        return self._segment([one.table for one in segments], rows)
+
+    def _replace(self, old: Sequence[Segment], new: Segment | None) -> None:
+        """Let a new segment stand where some neighbours were."""
+        at = self._segments.index(old[0])
+        before, after = self._segments[:at], self._segments[at + len(old) :]
+        self._segments = (*before, *((new,) if new else ()), *after)
+
+    # -- merging beside the writer
+
+    def _start_merging(self, chosen: tuple[Segment, ...], clock: int) -> None:
+        if self._merging is not None:
+            return  # the one that is under way looks for more when it ends
+        rows = [segment.living(clock) for segment in chosen]
+        self._merged = chosen
+        self._merging = threading.Thread(
+            target=self._merge_beside, args=(rows,), name="tamis-merge", daemon=True
+        )
+        self._merging.start()
+
+    def _merge_beside(self, rows: Sequence[npt.NDArray[np.intp]]) -> None:
+        old, new = self._merged, None
+        try:
+            new = self._united(old, rows)
+        finally:
+            with self.lock:
+                self._merged, self._merging = (), None  # if it failed, the next one tries again
+                if new is not None or not any(map(len, rows)):
+                    self._take_over(old, rows, new)
+
+    def _take_over(
+        self, old: Sequence[Segment], rows: Sequence[npt.NDArray[np.intp]], new: Segment | None
+    ) -> None:
+        """Let readers see a new segment, without what died while it was made."""
+        for segment, kept in zip(old, rows, strict=True):
+            died = kept[segment.cells.death[kept] != 0]
+            if new is not None and len(died):
+                places = np.empty(len(died), np.int32)
+                ids = Stored.of(segment.ids.array.take(pa.array(died)))
+                own = new.ids
+                find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, places)
+                new.cells.death[places] = segment.cells.death[died]
+                new.n_dead += len(died)
+        self._replace(old, new)
+        self._merge(self.state.clock)
+        self.publish(self.state.clock)
+
+    def wait_for_merging(self) -> None:
+        """Return when no merge is under way."""
+        while True:
+            with self.lock:
+                thread = self._merging
+            if thread is None:
+                return
+            thread.join()
 
 
 def n_to_merge(sizes: Sequence[int]) -> int:

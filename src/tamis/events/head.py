@@ -21,6 +21,7 @@ from tamis.events.table import (
     texts_in_order,
 )
 from tamis.kernels.event_cells import LEAF, Cells, handle_of
+from tamis.kernels.event_ranking import where_of
 from tamis.kernels.event_scan import Moment
 from tamis.model import Event
 from tamis.slots.lanes import TEXT
@@ -54,6 +55,7 @@ class Head:
         n_rows, n_leaves = capacity, -(-capacity // LEAF)
         self.flags = np.zeros(n_rows, np.uint8)
         self.moment, self.sequence = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64)
+        self.where = where_of(self.moment, self.sequence)
         self._is_whole = np.zeros((_COLUMNS, n_rows), np.bool_)
         low, high = np.full((2, _COLUMNS, n_rows), np.nan)
         self.cells = Cells(
@@ -182,8 +184,10 @@ def _unbounded(*shape: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.flo
 class HeadView(Part):
     """The head as it was at some moment."""
 
+    has_stored_ids = False
+
     def __init__(self, head: Head, n_rows: int) -> None:
-        self._head, self.n_rows = head, n_rows
+        self._head, self.n_rows, self.where = head, n_rows, head.where
         # Of the cells until and death are always those of the head.
         self.cells, self.handle = head.cells, head.handle
         self.moment, self.sequence, self.flags = head.moment, head.sequence, head.flags

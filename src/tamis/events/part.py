@@ -22,6 +22,7 @@ from tamis.values import Attributes, Value
 Rows = npt.NDArray[np.int32]
 
 _JUDGED_AT_ONCE = 4096
+_NOBODY: Rows = np.zeros(0, np.int32)
 
 
 class Part(ABC):
@@ -35,6 +36,8 @@ class Part(ABC):
     moment: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64]
     flags: npt.NDArray[np.uint8]
+    where: npt.NDArray[np.int64]  # moments, sequences and ids, see kernels.event_ranking
+    has_stored_ids: bool  # whether the ids are there
     has_rough: bool
 
     # -- what a question asks, see question.HasColumns
@@ -90,16 +93,19 @@ class Part(ABC):
 
     def find(self, question: Question, moment: Moment) -> Rows:
         """The rows of the valid events that satisfy a question, ascending."""
-        found = [self._find(clause, question, moment) for clause in question.clauses(self)]
-        if len(found) == 1:
-            return found[0]
-        return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int32)
+        clauses = question.clauses(self)
+        if len(clauses) == 1:
+            return self._find(clauses[0], question, moment)
+        found = [self._find(clause, question, moment) for clause in clauses]
+        return np.unique(np.concatenate(found)) if found else _NOBODY
 
     def _find(self, clause: Clause, question: Question, moment: Moment) -> Rows:
         leaves, out = _scratch(self.n_rows)
-        n_found = find_rows(self.handle, self.n_rows, *clause.wanted, *moment, leaves, out)
+        n_found = find_rows(self.handle, self.n_rows, clause.wanted, *moment, leaves, out)
+        if not n_found:
+            return _NOBODY
         rows: Rows = out[:n_found].copy()
-        if not n_found or (clause.tests is None and not self.has_rough):
+        if clause.tests is None and not self.has_rough:
             return rows
         verdicts = np.full(len(rows), ACCEPTED, np.uint8)
         if clause.tests is not None:

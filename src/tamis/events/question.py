@@ -8,12 +8,12 @@ from itertools import accumulate, chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.events.lanes import Name
 from tamis.events.layout import Intervals
 from tamis.index.ranges import ranges_of
 from tamis.index.revision import Check, check_of
-from tamis.kernels.event_scan import Wanted
 from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
 from tamis.language import Conjunction, Filter, normal_form
 from tamis.language.tree import Not, Predicate
@@ -43,7 +43,7 @@ class HasColumns(Protocol):
 class Clause(NamedTuple):
     """One of the ways to satisfy a question: intervals, and tests for what they cannot say."""
 
-    wanted: Wanted
+    wanted: npt.NDArray[np.float64]  # columns, lows and highs: (3, K)
     tests: Tests | None = None
     tested: tuple[int, ...] = ()  # the columns that the tests read
     presences: tuple[tuple[int, ...], ...] = ()  # of attributes that may be missing, their columns
@@ -55,8 +55,9 @@ class Question:
     def __init__(self, condition: Filter) -> None:
         self.condition = condition
         self.ranges = ranges_of(condition)
-        # Of segments with the same columns; not where the codes of texts matter.
-        self._clauses: dict[tuple[Name, ...], list[Clause]] = {}
+        # Of segments with the same columns; not where the codes of texts matter. A list, as
+        # comparing layouts, whose names are mostly the same objects, is quicker than hashing them.
+        self._clauses: list[tuple[tuple[Name, ...], list[Clause]]] = []
 
     @cached_property
     def check(self) -> Check:
@@ -75,9 +76,10 @@ class Question:
 
     def clauses(self, part: HasColumns) -> list[Clause]:
         """The ways in which events of a part may satisfy the question."""
-        held = self._clauses.get(part.layout)
-        if held is not None:
-            return held
+        layout = part.layout
+        for known, held in self._clauses:
+            if known == layout:
+                return held
         if self.ranges is not None:
             made, is_for_all = self._clauses_of_ranges(part), True
         else:
@@ -85,8 +87,8 @@ class Question:
             slots = (slot for one in self.conjunctions for slot in slots_of(one, asked))
             made = [clause for slot in slots if (clause := asked.clause(slot)) is not None]
             is_for_all = not asked.has_texts
-        if is_for_all and part.layout:
-            self._clauses[part.layout] = made
+        if is_for_all and layout:
+            self._clauses.append((layout, made))
         return made
 
     def _clauses_of_ranges(self, part: HasColumns) -> list[Clause]:
@@ -95,8 +97,7 @@ class Question:
         columns = [part.column_of((name, NUMBER)) for name in names]
         if -1 in columns:
             return []
-        wanted = Wanted(np.array(columns, np.int64), np.array(lows), np.array(highs))
-        return [Clause(wanted)]
+        return [Clause(np.array((columns, lows, highs), np.float64))]
 
     @cached_property
     def intervals(self) -> list[Intervals]:
@@ -165,8 +166,8 @@ class _Asked(Columns):
         for test in slot.tests:
             self._test(made, *test)
         held = made.constraints
-        sides = np.array(list(held.values())).reshape(-1, 2)
-        wanted = Wanted(np.array(list(held), np.int64), sides[:, 0].copy(), sides[:, 1].copy())
+        sides = list(zip(*held.values(), strict=True)) or ((), ())
+        wanted = np.array((tuple(held), *sides), np.float64)
         if not made.tests:
             return Clause(wanted)
         presences = tuple(tuple(self._lanes_of_presence(name)) for name in self._presences)

@@ -15,6 +15,7 @@ from tamis.events.moments import NEVER, datetime_of
 from tamis.events.part import Part, Rows
 from tamis.events.table import HAS_PLACE, HAS_TIME, ROUGH, VALUE_LANES, EventTable
 from tamis.kernels.event_cells import GROUP, LEAF, Cells, handle_of
+from tamis.kernels.event_ranking import where_of
 from tamis.kernels.event_scan import fill_codes, fill_zones
 from tamis.model import Event
 from tamis.model.event import LOCATION
@@ -26,6 +27,8 @@ from tamis.values import Attributes, Point, Value
 class Segment(Part):
     """A table of events behind its zones; only deaths are ever written."""
 
+    has_stored_ids = True
+
     def __init__(
         self, table: EventTable, ids: Stored, texts: dict[str, Stored], cells: Cells
     ) -> None:
@@ -34,6 +37,7 @@ class Segment(Part):
         self.n_rows, self.n_columns = len(table), len(table.names)
         self.layout = table.names
         self.moment, self.sequence, self.flags = table.moment, table.sequence, table.flags
+        self.where = where_of(table.moment, table.sequence, ids.offsets, ids.letters)
         self.n_rough = int(np.count_nonzero(table.flags & ROUGH))
         self.has_rough = self.n_rough > 0
         self.n_dead = int(np.count_nonzero(cells.death))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -47,7 +46,6 @@ class EventStore:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         self._collection = Collection()
 
     # -- changing
@@ -57,7 +55,7 @@ class EventStore:
         if not isinstance(event, Event):
             raise _not_an_event(event)
         arrival = micros_now(now)
-        with self._lock:
+        with self._collection.lock:
             collection = self._collection
             state = collection.state
             clock = max(arrival, state.clock)
@@ -76,7 +74,7 @@ class EventStore:
         arrival = micros_now(now)
         given = _read(events, arrival)
         ids = given.ids if isinstance(given, EventTable) else [event.id for event in given]
-        with self._lock:
+        with self._collection.lock:
             collection = self._collection
             clock = max(arrival, collection.state.clock)
             collection.bury(self._outdated(ids, clock))
@@ -88,7 +86,7 @@ class EventStore:
 
     def delete(self, id: str) -> None:
         """Forget an event, which must be there and not have expired."""
-        with self._lock:
+        with self._collection.lock:
             collection = self._collection
             collection.bury([self._place_of(id)])
             collection.publish(collection.state.clock)
@@ -97,7 +95,7 @@ class EventStore:
         """Drop at most ``limit`` expired events; return how many."""
         check_limit(limit)
         moment = micros_now(now)
-        with self._lock:
+        with self._collection.lock:
             collection = self._collection
             clock = max(moment, collection.state.clock)
             n_dropped = collection.sweep(clock, limit)
@@ -151,14 +149,14 @@ class EventStore:
         >>> store.stats()["n_events"], store.stats()["n_head_events"]
         (1, 1)
         """
-        with self._lock:
+        with self._collection.lock:
             return self._collection.stats()
 
     # -- files
 
     def save(self, path: str | Path) -> None:
         """Write the store to a new directory."""
-        with self._lock:
+        with self._collection.lock:
             collection = self._collection
             collection.seal(collection.state.clock)
             collection.publish(collection.state.clock)

@@ -83,6 +83,9 @@ class Encoded:
         return self.hull_high is None and not self.has_points
 
 
+_NO_COLUMNS = 0, quick_of([])
+
+
 class Columns:
     """All columns; grows as filters ask for new ones, never shrinks."""
 
@@ -91,7 +94,7 @@ class Columns:
     def __init__(self) -> None:
         self._lanes: dict[str, _Lanes] = {}
         self.names: list[tuple[str, int]] = []
-        self._quick = 0, quick_of([])  # how many columns it knows, and the way itself
+        self._quick = _NO_COLUMNS  # how many columns it knows, and the way itself
 
     def __len__(self) -> int:
         return len(self.names)

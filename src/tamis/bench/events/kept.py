@@ -130,7 +130,8 @@ def fill(kept: Kept, n: int) -> tuple[EventStore, float]:
         seconds += took
         if first == 0:
             store.match_batch(kept.questions[-_N_ASKED:], now=START)
-    return store, seconds / n
+    _, took = time_once(store._collection.wait_for_merging)
+    return store, (seconds + took) / n
 
 
 def check(kept: Kept, store: EventStore, n: int, now_s: float = 0) -> int:
