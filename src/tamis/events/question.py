@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from tamis.events.lanes import Name
 from tamis.events.layout import Intervals
-from tamis.index.ranges import ranges_of
+from tamis.index.ranges import Ranges, ranges_of
 from tamis.index.revision import Check, check_of
 from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
 from tamis.language import Conjunction, Filter, normal_form
-from tamis.language.tree import Not, Predicate
+from tamis.language.tree import Not, Predicate, all_of
 from tamis.slots.columns import Columns
 from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME
-from tamis.slots.slots import ANY, Slot, slots_of
+from tamis.slots.slots import ANY, Slot, require_shape, slots_of
 
 _FIRST_PREFIX = 2**24  # the number of a column that stands for a prefix
 
@@ -50,14 +50,20 @@ class Clause(NamedTuple):
 
 
 class Question:
-    """A filter on its way to events."""
+    """A filter on its way to events, and the area that they have to be in, if there is one."""
 
-    def __init__(self, condition: Filter) -> None:
-        self.condition = condition
-        self.ranges = ranges_of(condition)
+    def __init__(self, filter: Filter, surroundings: Predicate | None = None) -> None:
+        self._filter, self._surroundings = filter, surroundings
+        self._ranges = ranges_of(filter)
         # Of segments with the same columns; not where the codes of texts matter. A list, as
         # comparing layouts, whose names are mostly the same objects, is quicker than hashing them.
         self._clauses: list[tuple[tuple[Name, ...], list[Clause]]] = []
+
+    @cached_property
+    def condition(self) -> Filter:
+        """All that is asked."""
+        area = self._surroundings
+        return self._filter if area is None else all_of((self._filter, area))
 
     @cached_property
     def check(self) -> Check:
@@ -80,8 +86,8 @@ class Question:
         for known, held in self._clauses:
             if known == layout:
                 return held
-        if self.ranges is not None:
-            made, is_for_all = self._clauses_of_ranges(part), True
+        if self._ranges is not None:
+            made, is_for_all = self._clauses_of_ranges(self._ranges, part), True
         else:
             asked = _Asked(part)
             slots = (slot for one in self.conjunctions for slot in slots_of(one, asked))
@@ -91,19 +97,25 @@ class Question:
             self._clauses.append((layout, made))
         return made
 
-    def _clauses_of_ranges(self, part: HasColumns) -> list[Clause]:
-        assert self.ranges is not None
-        names, lows, highs, _ = self.ranges
+    def _clauses_of_ranges(self, ranges: Ranges, part: HasColumns) -> list[Clause]:
+        """Ranges need no normal form, nor does an area beside them."""
+        names, lows, highs, _ = ranges
         columns = [part.column_of((name, NUMBER)) for name in names]
         if -1 in columns:
             return []
-        return [Clause(np.array((columns, lows, highs), np.float64))]
+        if self._surroundings is None:
+            return [Clause(np.array((columns, lows, highs), np.float64))]
+        asked, sides = _Asked(part), zip(lows, highs, strict=True)
+        slot = Slot(dict(zip(columns, sides, strict=True)))
+        require_shape(slot, self._surroundings, asked)
+        clause = asked.clause(slot)
+        return [] if clause is None else [clause]
 
     @cached_property
     def intervals(self) -> list[Intervals]:
         """What is asked of numbers, times and places, for the layout of events."""
-        if self.ranges is not None:
-            names, lows, highs, _ = self.ranges
+        if self._ranges is not None and self._surroundings is None:
+            names, lows, highs, _ = self._ranges
             sides = zip(lows, highs, strict=True)
             return [{(name, NUMBER): pair for name, pair in zip(names, sides, strict=True)}]
         columns = Columns()

@@ -185,7 +185,7 @@ class EventStore:
                 f"{type(subscription).__name__} is not a Subscription; make one: "
                 "Subscription(id, filter)"
             )
-        question = Question(subscription.condition)
+        question = Question(subscription.filter, subscription.surroundings)
         found = [(part, part.find(question, moment)) for part in state.parts]
         self._collection.asked.append(question)
         return ranked(found, subscription, order, limit)

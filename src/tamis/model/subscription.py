@@ -78,9 +78,15 @@ class Subscription:
     @property
     def condition(self) -> Filter:
         """The filter, and where a location is given also the area around it."""
+        surroundings = self.surroundings
+        return self.filter if surroundings is None else all_of((self.filter, surroundings))
+
+    @property
+    def surroundings(self) -> Predicate | None:
+        """The area around the location, where one is given."""
         if self.location is None or self.radius_m is None:
-            return self.filter
-        return all_of((self.filter, area_around(self.location, self.radius_m, self.area)))
+            return None
+        return area_around(self.location, self.radius_m, self.area)
 
     def at(self, location: Point | tuple[float, float]) -> Subscription:
         """The same subscription at another place; it must have one."""

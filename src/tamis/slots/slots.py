@@ -171,7 +171,7 @@ def _require(slot: Slot, predicate: Predicate, columns: Columns) -> None:
         slot.constrain(columns.column(attribute, PRESENT), 0.0, 0.0)
         slot.ask()
     else:
-        _require_shape(slot, predicate, columns)
+        require_shape(slot, predicate, columns)
 
 
 def _require_range(slot: Slot, attribute: str, wanted: Range, columns: Columns) -> bool:
@@ -281,7 +281,7 @@ def _test_set(slot: Slot, predicate: In, columns: Columns, negated: int) -> None
     slot.test_list(IN_SET | negated, column, sorted(code for code, _ in coded))
 
 
-def _require_shape(slot: Slot, predicate: Predicate, columns: Columns) -> None:
+def require_shape(slot: Slot, predicate: Predicate, columns: Columns) -> None:
     """A box that holds the shape, and the test for the shape itself."""
     lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
     lon1, lat1, lon2, lat2 = _bounds(predicate)
