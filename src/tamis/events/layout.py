@@ -56,14 +56,14 @@ def _shares(
     """The columns that questions narrow most, and the share of events each question leaves."""
     shares = np.ones((len(asked), len(names)))
     for i, name in enumerate(names):
-        intervals = [(q, one[name]) for q, one in enumerate(asked) if name in one]
-        if not intervals:
+        who = [q for q, one in enumerate(asked) if name in one]
+        if not who:
             continue
         held = column(columns[i])
         sample = np.sort(held[:: max(1, len(held) // _N_SAMPLED)])  # NaN at the end
-        for q, (low, high) in intervals:
-            n_met = int(np.searchsorted(sample, high, "right") - np.searchsorted(sample, low))
-            shares[q, i] = max(n_met, 1) / len(sample)
+        low, high = np.array([asked[q][name] for q in who]).T
+        n_met = np.searchsorted(sample, high, "right") - np.searchsorted(sample, low)
+        shares[who, i] = np.maximum(n_met, 1) / len(sample)
     gain = -np.log(shares).sum(axis=0)
     best = np.argsort(-gain, kind="stable")[:MAX_COLUMNS]
     best = best[gain[best] > 0]
