@@ -7,6 +7,7 @@ some are first called when there are thousands of subscriptions, or one of a rar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from tamis.index.building import FEW_SLOTS, MIN_DENSE
@@ -15,7 +16,7 @@ from tamis.index.head import HEAD_SLOTS
 from tamis.index.index import Index
 from tamis.index.moving import MIN_DELTA
 from tamis.index.reader import MIN_BATCH
-from tamis.kernels.compiled import IS_COMPILED
+from tamis.kernels.compiled import IS_COMPILED, cache_directory, name_of_processor
 from tamis.language import Filter, col
 from tamis.model import Event, Subscription
 from tamis.values import Point, Polygon, Range
@@ -35,13 +36,16 @@ _EVENTS: tuple[dict[str, Any], ...] = (
 def use_kernels() -> Iterator[None]:
     """Call every kernel that an index uses for what a service does with it, step by step.
 
-    All steps take a few seconds where the kernels are on the disk, and a minute where they are
-    not; the caller may stop between them.
+    All steps take a minute; the caller may stop between them. Where that was done before, nothing
+    is left to do: what they compiled is on the disk, where ``load_kernels`` finds it.
     """
-    if not IS_COMPILED:
+    done = cache_directory() / f"used-{name_of_processor()}"
+    if not IS_COMPILED or done.exists():
         return
     yield from _use([*_dense(MIN_DENSE), *_sparse(FEW_SLOTS), *_movers(MIN_DELTA + MIN_DELTA // 8)])
     yield from _use([*_dense(2 * FEW_SLOTS)])  # of one priority, and nothing has to be tested
+    with suppress(OSError):  # a disk that cannot be written to has no kernels either
+        done.touch()
 
 
 def _use(subscriptions: list[Subscription]) -> Iterator[None]:

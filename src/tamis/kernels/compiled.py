@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numba
 import numpy.typing as npt
+from llvmlite import binding
 from numba.core import config as untyped_config
 
 config: Any = untyped_config
@@ -52,6 +53,14 @@ def cache_directory() -> Path:
     root = os.environ.get("TAMIS_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     base = Path(root) if root else Path.home() / ".cache"
     return base / "tamis" / f"kernels-{_hash_of_sources()}"
+
+
+@cache
+def name_of_processor() -> str:
+    """What compiled kernels depend on beside their sources, short enough for the name of a file."""
+    features = binding.get_host_cpu_features().flatten()
+    held = f"{binding.get_host_cpu_name()} {features} {config.CPU_NAME} {config.CPU_FEATURES}"
+    return hashlib.blake2b(held.encode(), digest_size=8).hexdigest()
 
 
 def is_first_use() -> bool:
