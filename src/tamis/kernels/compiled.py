@@ -41,7 +41,12 @@ def _compile(function: Callable[..., Any], inline: Literal["never", "always"]) -
     config.CACHE_DIR = str(cache_directory())
     try:
         return numba.njit(
-            cache=True, nogil=True, boundscheck=False, error_model="numpy", inline=inline
+            cache=True,
+            nogil=True,
+            boundscheck=False,
+            error_model="numpy",
+            inline=inline,
+            no_cfunc_wrapper=True,
         )(function)
     finally:
         config.CACHE_DIR = before
