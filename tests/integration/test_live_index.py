@@ -123,10 +123,11 @@ def test_what_it_holds_is_not_looked_through_for_garbage(
 
 # A service's index without what this machine has on its disk: what is compiled after it is ready.
 COMPILED = """
-import json, sys, time
+import json, pathlib, sys, time
 from numba.extending import is_jitted
 from tamis import Event, Subscription
 from tamis.bench.ads import generate_ads, generate_searches
+from tamis.index import first_use
 from tamis.service import live_index
 from tamis.service.standing_out import find_standing_out
 from tamis.storage import Database, Saved, SubscriptionStore
@@ -141,6 +142,7 @@ def compiled():
     return {f"{one.__module__}.{one.__name__}": len(one.overloads) for one in kernels}
 
 live_index.load_kernels = lambda: 0
+first_use.cache_directory = lambda: pathlib.Path(sys.argv[2])  # where nothing says it was done
 database = Database(sys.argv[1])
 database.migrate()
 index = live_index.LiveIndex(database)
@@ -186,7 +188,7 @@ print(json.dumps([found, n_ready, later]))
 
 @pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
 def test_nothing_is_compiled_once_it_is_ready(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", COMPILED, f"sqlite:///{tmp_path}/tamis.db"]
+    command = [sys.executable, "-c", COMPILED, f"sqlite:///{tmp_path}/tamis.db", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found, n_ready, later = json.loads(done.stdout)
     assert later == {}
