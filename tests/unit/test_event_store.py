@@ -424,6 +424,8 @@ def test_merging_takes_the_newest_of_like_size() -> None:
     assert n_to_merge([1000, 10, 10, 10, 10]) == 4
     assert n_to_merge([30, 10, 10, 10]) == 4
     assert n_to_merge([50, 40, 10, 10, 10, 10]) == 6
+    assert n_to_merge([2**20, 2**18, 2**18, 2**17, 2**17]) == 5  # a thread's
+    assert n_to_merge([2**21, 2**18, 2**17, 2**17]) == 0
     assert n_to_merge([2**22, 2**22, 2**22, 2**22]) == 0
 
 

@@ -281,14 +281,16 @@ def n_to_merge(sizes: Sequence[int]) -> int:
     """How many of the newest segments are to become one, from the sizes of all.
 
     None is larger than the newer ones together, so an event moves only into a segment of at
-    least twice the size: it is written anew a few times, and there are few segments.
+    least twice the size: it is written anew a few times, and there are few segments. Large ones,
+    which a thread merges, may be twice as large as the newer ones, so that there are fewer yet.
 
     >>> n_to_merge([100, 2, 2, 2, 2]), n_to_merge([100, 2, 2, 2])
     (4, 0)
     """
     n_chosen = n_rows = 0
     for size in reversed(sizes):
-        if n_chosen and (size > n_rows or n_rows + size > MAX_ROWS):
+        most = n_rows if size <= MAX_AT_ONCE else 2 * n_rows
+        if n_chosen and (size > most or n_rows + size > MAX_ROWS):
             break
         n_chosen += 1
         n_rows += size
