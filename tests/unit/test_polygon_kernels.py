@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import shapely
 
+from tamis import Event, Index, Subscription, col, evaluate
+from tamis.events import EventStore
 from tamis.kernels.tests import ACCEPTED, CHAIN, REJECTED, UNDECIDED, is_in_polygon
 from tamis.slots.polygons import Inside, chains_of
 from tamis.values import Point, Polygon
@@ -66,7 +70,53 @@ def test_corners_are_inside(polygon: Polygon) -> None:
     inside = Inside(polygon)
     for ring in itertools.chain.from_iterable(polygon.rings):
         # A ray through corners crosses each once; those on the ray are told exactly.
-        assert all(inside(Point(x, y)) for x, y in ring)
+        assert all(inside(Point(x, y)) and polygon.contains(Point(x, y)) for x, y in ring)
+
+
+ON_BORDER = (
+    "POLYGON ((-1.0365755737856016e-06 1.218559287905227e-06, "
+    "-3.506058944130804e-06 -1.5156296603334874e-06, "
+    "5.723825820820662e-07 -2.2500789328655987e-06, "
+    "-1.0365755737856016e-06 1.218559287905227e-06))",
+    Point(1.7014304311514925e-07, -1.3829193776728923e-06),
+)
+
+
+def test_a_border_counts_as_inside_wherever_it_is_asked() -> None:
+    text, point = ON_BORDER
+    polygon = Polygon.from_wkt(text)
+    index, store = Index(), EventStore()
+    asked = Subscription("s", col("location").within(polygon))
+    index.add(asked)
+    store.insert(Event("e", {"location": point}))
+    assert polygon.contains(point)
+    assert evaluate(asked.condition, {"location": point})
+    assert index.explain("s", {"location": point}).held
+    assert index.match({"location": point}) == ["s"]
+    assert store.match(asked) == ["e"]
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-6, 1.0, 1e-3, 1e90])
+def test_points_next_to_a_border_are_told_exactly(scale: float) -> None:
+    random = np.random.default_rng(8)
+    n_on = 0
+    for _ in range(300):
+        corners = (random.uniform(-5, 5, (3, 2)) * scale).tolist()
+        polygon = Polygon(list(map(tuple, corners)))
+        (x1, y1), (x2, y2), _ = corners
+        part = random.choice([0.25, 0.5, 0.75])
+        x, y = x1 + (x2 - x1) * part, y1 + (y2 - y1) * part
+        for point in (Point(x, y), Point(math.nextafter(x, math.inf), y), Point(x, -y)):
+            turns = [_turn(point, a, b) for a, b in itertools.pairwise([*corners, corners[0]])]
+            wanted = min(turns) >= 0 or max(turns) <= 0
+            n_on += 0 in turns
+            assert polygon.contains(point) == Inside(polygon)(point) == wanted, (polygon, point)
+    assert n_on > 3
+
+
+def _turn(point: Point, a: list[float], b: list[float]) -> Fraction:
+    (x1, y1), (x2, y2) = (map(Fraction, corner) for corner in (a, b))
+    return (x2 - x1) * (Fraction(point.lat) - y1) - (Fraction(point.lon) - x1) * (y2 - y1)
 
 
 def test_every_edge_is_in_one_chain() -> None:

@@ -6,6 +6,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ EARTH_RADIUS_M = 6_371_008.8  # mean radius of the IUGG
 Ring = Sequence[tuple[float, float]]
 
 _FARTHEST = 1e100  # products of larger coordinates overflow, and points would lie on any side
+_BORDER = 1e-12  # times the greatest coordinate: nearer to a border, rounding may matter
 NEAREST = 1e-100  # what is nearer to zero counts as zero, for the same reason
 
 # The beginning of well-known text we read; a third (Z) or measured (M) coordinate is not.
@@ -39,8 +43,8 @@ class Point:
     lat: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lon", _coordinate(self.lon))
-        object.__setattr__(self, "lat", _coordinate(self.lat))
+        object.__setattr__(self, "lon", coordinate(self.lon))
+        object.__setattr__(self, "lat", coordinate(self.lat))
 
     @property
     def is_place(self) -> bool:
@@ -48,7 +52,12 @@ class Point:
         return abs(self.lon) <= 180 and abs(self.lat) <= 90
 
 
-def _coordinate(number: object) -> float:
+def coordinate(number: object) -> float:
+    """A number as a coordinate; whatever is not finite, or no number, is refused.
+
+    >>> coordinate(52)
+    52.0
+    """
     if isinstance(number, np.integer | np.floating):
         number = number.item()
     if isinstance(number, bool) or not isinstance(number, int | float):
@@ -158,8 +167,23 @@ class Polygon:
         return lon1, lat1, lon2, lat2
 
     def contains(self, point: Point) -> bool:
-        """Whether the point lies inside or on the border."""
+        """Whether the point lies inside or on the border.
+
+        Shapely rounds, so what is next to a border is decided in fractions.
+        """
+        border, reach, (west, south, east, north) = self._border
+        if not (west <= point.lon <= east and south <= point.lat <= north):
+            return False
+        if shapely.dwithin(border, shapely.points(point.lon, point.lat), reach):
+            return _is_inside(point, self.rings)
         return bool(shapely.intersects_xy(self.geometry, point.lon, point.lat))
+
+    @cached_property
+    def _border(self) -> tuple[Any, float, tuple[float, float, float, float]]:
+        """The border, how far from it the word of shapely counts, and the bounds."""
+        border, bounds = shapely.boundary(self.geometry), self.bounds
+        shapely.prepare(border)
+        return border, _BORDER * max(map(abs, bounds)), bounds
 
     def to_geojson(self) -> dict[str, Any]:
         """The GeoJSON object of this polygon."""
@@ -185,6 +209,26 @@ class Polygon:
         return f"Polygon.from_wkt({self.to_wkt()!r})"
 
 
+def _is_inside(point: Point, parts: Sequence[Sequence[Ring]]) -> bool:
+    """Whether a point is on a ring, or a ray to the right crosses them an odd number of times."""
+    x, y = point.lon, point.lat
+    n_crossed = 0
+    edges = (edge for rings in parts for ring in rings for edge in pairwise(ring))
+    for (x1, y1), (x2, y2) in edges:
+        if not min(y1, y2) <= y <= max(y1, y2):
+            continue
+        turn = _product(x1, x2, y1, y) - _product(x1, x, y1, y2)
+        if turn == 0 and min(x1, x2) <= x <= max(x1, x2):
+            return True
+        n_crossed += (y1 <= y) != (y2 <= y) and (turn > 0) == (y1 < y2)
+    return n_crossed % 2 == 1
+
+
+def _product(x1: float, x2: float, y1: float, y2: float) -> Fraction:
+    """(x2 - x1) * (y2 - y1), exactly."""
+    return (Fraction(x2) - Fraction(x1)) * (Fraction(y2) - Fraction(y1))
+
+
 def _ring_text(ring: Ring) -> str:
     return "(" + ", ".join(f"{lon!r} {lat!r}" for lon, lat in ring) + ")"
 
@@ -206,7 +250,7 @@ def _check_ring(ring: object) -> list[tuple[float, float]]:
     for pair in ring:
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise InvalidValue(f"{quoted(pair)} is not a point of a ring; give (lon, lat)")
-        points.append((_coordinate(pair[0]), _coordinate(pair[1])))
+        points.append((coordinate(pair[0]), coordinate(pair[1])))
     if len(set(points)) < 3:
         raise InvalidValue(f"a ring of {len(set(points))} different points; it needs at least 3")
     return points
