@@ -95,3 +95,15 @@ def test_the_valid_stay_while_the_expired_are_swept(store: EventStore) -> None:
     while store.expire(NOON + timedelta(minutes=2 * N_CHANGES)):
         pass
     assert len(store) == 300
+
+
+def test_an_id_that_comes_again_is_there_throughout(store: EventStore) -> None:
+    def it_is_there() -> None:
+        assert "again" in store
+        assert store["again"].id == "again"
+
+    store.insert(Event("again", {"x": 0}, until=NOON + timedelta(minutes=1)), NOON)
+    with readers(it_is_there, it_is_there):
+        for n in range(1, 10 * N_CHANGES):
+            now = NOON + timedelta(minutes=n)
+            store.insert(Event("again", {"x": n}, until=now + timedelta(minutes=1)), now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -73,9 +74,8 @@ def sealed(events: list[Event]) -> EventStore:
     """A store with all events in one segment."""
     store = EventStore()
     store.insert_many(events, NOON)
-    with store._collection.lock:
+    with store._collection.lock, store._collection.change(store._collection.state.clock):
         store._collection.seal(store._collection.state.clock)
-        store._collection.publish(store._collection.state.clock)
     return store
 
 
@@ -232,7 +232,14 @@ def test_what_cannot_be_asked_is_refused() -> None:
         store.match(everything(), NOON, limit=-1)
     with pytest.raises(InvalidSubscription, match="Subscription"):
         store.match("x < 5", NOON)  # type: ignore[arg-type]
+    none: Any
+    for none in (None, everything()):
+        with pytest.raises(InvalidSubscription, match=r"is not many; .* use match\(\) for one"):
+            store.match_batch(none, NOON)
     parts = " AND ".join(f"(a{n} = 1 OR b{n} = 1)" for n in range(12))
+    for asked in (Subscription("s", parts), Subscription("s", parts, location=(0, 0), radius_m=9)):
+        with pytest.raises(FilterTooComplex):
+            EventStore().match(asked, NOON)
     store.insert(Event("e", {}), NOON)
     with pytest.raises(FilterTooComplex):
         store.match(Subscription("s", parts), NOON)
@@ -257,8 +264,12 @@ def test_ids_are_refused_or_unknown() -> None:
         store.delete(id)
         store.insert(Event(id, {"x": "again"}), NOON)
         assert store[id].attributes == {"x": ("again",)}
-    with pytest.raises(UnknownEvent, match="nobody"):
-        store["nobody"]
+    unknown: list[Any] = ["nobody", "", 5, None, [], b"e1"]
+    for id in unknown:
+        for ask in (store.__getitem__, store.delete):
+            with pytest.raises(UnknownEvent, match=f"no event {re.escape(repr(id))} in the store"):
+                ask(id)
+        assert id not in store
     with pytest.raises(InvalidEvent, match="int is not many"):
         store.insert_many(7)  # type: ignore[arg-type]
 
@@ -583,6 +594,17 @@ def test_an_id_that_expired_in_the_head_is_free_again() -> None:
         assert store.match(Subscription("s", f"n = {n}"), moment) == ["e"]
     assert store.expire(NOON + timedelta(hours=5)) == 1
     assert len(store) == 0
+
+
+def test_an_earlier_state_has_the_event_that_it_had() -> None:
+    store = EventStore()
+    store.insert(Event("e", {"n": 0}, until=NOON + MINUTE), NOON)
+    early = store._collection.state
+    store.insert(Event("e", {"n": 1}), NOON + MINUTE)
+    place = early.place_of("e", early.clock)
+    assert place is not None
+    assert place.part.event(place.row).attributes == {"n": (0,)}
+    assert store["e"].attributes == {"n": (1,)}
 
 
 def test_what_dies_while_it_is_merged_stays_dead(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,10 @@ def test_many_move_at_once(index: Index) -> None:
     assert index["you"].location == Point(1, 2)
     assert index["me"].location == Point(13.4, 52.5)
     index.move_many([], [], [])
+    index.move_many(("you",), (np.float32(3),), np.array([4], np.int8))
+    assert index["you"].location == Point(3, 4)
+    index.move_many(iter(["you"]), np.array([5], object), 6.5)  # type: ignore[arg-type]
+    assert index["you"].location == Point(5, 6.5)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +106,19 @@ def test_who_is_not_there_or_has_no_place_is_refused(index: Index) -> None:
         (["me"], ["x"], [0], InvalidValue),
         (["me"], [math.nan], [0], InvalidValue),
         (["me"], [0], [91], InvalidValue),
+        (["me"], [10**400], [3], InvalidValue),
+        (["me"], np.array([10**400]), [3], InvalidValue),
+        (["me"], ["1"], [3], InvalidValue),
+        (["me"], np.array(["1"]), [3], InvalidValue),
+        (["me"], [3.0], [True], InvalidValue),
+        (["me"], [3.0], np.array([True]), InvalidValue),
+        (["me"], [None], [3.0], InvalidValue),
+        (["me"], None, [3.0], InvalidValue),
+        (["me"], [1j], [3.0], InvalidValue),
+        ("me", [0, 0], [0, 0], InvalidSubscription),
+        (None, [0], [0], InvalidSubscription),
+        (7, [0], [0], InvalidSubscription),
+        ([None], [0], [0], UnknownSubscription),
     ],
 )
 def test_all_move_or_nobody(

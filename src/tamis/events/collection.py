@@ -2,9 +2,10 @@
 
 What a reader sees is a *state*: a version, a clock, segments and the head as it was. A writer
 makes a new state and publishes it by one assignment; nothing that a state refers to is changed
-in a way its version can see. A full head becomes a segment, and segments are merged, without
-those that died or have expired: small ones by the writer, large ones by a thread of their own,
-while the old segments go on.
+in a way its version can see. If a change fails, the collection is again what the state says.
+
+A full head becomes a segment, and segments are merged, without those that died or have expired:
+small ones by the writer, large ones by a thread of their own, while the old segments go on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ from tamis.events.part import Part
 from tamis.events.question import Question
 from tamis.events.segment import Segment
 from tamis.events.table import EventTable, table_of_events
+from tamis.kernels.event_cells import Cells
 from tamis.kernels.event_scan import Moment
 from tamis.kernels.texts import directory_of, find_in_parts, find_texts
 from tamis.model import Event
@@ -59,8 +62,8 @@ class State(NamedTuple):
 
     def place_of(self, id: str, now: int) -> Place | None:
         """Where the living event of an id stands, unless it has expired by then."""
-        row = self.head.row_of_id.get(id, -1)
-        if 0 <= row < self.n_head:
+        row = self.head.row_of(id, self.n_head)
+        if row >= 0:
             view = self.head.view(self.n_head)
             if self._is_valid(view, row, now):
                 return Place(view, row)
@@ -80,6 +83,27 @@ class Place(NamedTuple):
 
     part: Part
     row: int
+
+
+class Change:
+    """A change of a collection, which is finished or undone: a context manager.
+
+    A class, as a generator would take a microsecond of each insert.
+    """
+
+    __slots__ = ("_clock", "_collection")
+
+    def __init__(self, collection: Collection, clock: int) -> None:
+        self._collection, self._clock = collection, clock
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if failed is None:
+            self._collection.finish(self._clock)
+        else:
+            self._collection.undo()
 
 
 class Collection:
@@ -102,6 +126,33 @@ class Collection:
         return len(self._head) - self._n_dead + in_segments
 
     # -- changes, which readers see once they are published
+
+    def change(self, clock: int) -> Change:
+        """Within it, what is done will be published at that clock, or undone if it fails."""
+        return Change(self, clock)
+
+    def finish(self, clock: int) -> None:
+        """Publish a change, or undo it if that fails.
+
+        Large merges begin only then, as one that has begun is not undone.
+        """
+        before = self.state
+        try:
+            self.publish(clock)
+        except BaseException:
+            self.undo()
+            raise
+        if self._segments is not before.segments:
+            self._start_merging(clock)
+
+    def undo(self) -> None:
+        """Be again what the state says: what came is forgotten, and what died lives."""
+        state = self.state
+        self._segments, self._directory, self._head = state.segments, state.directory, state.head
+        self._head.cut(state.n_head)
+        self._n_dead = _revive(self._head.cells, state.version)
+        for segment in self._segments:
+            segment.n_dead = _revive(segment.cells, state.version)
 
     def append(self, events: Sequence[Event], arrival: int, clock: int) -> None:
         """Add events that arrive at this moment; few to the head, many as a segment."""
@@ -156,11 +207,12 @@ class Collection:
 
     def seal(self, clock: int) -> None:
         """Make a segment of the head, and a new head."""
-        head, self._head, self._n_dead = self._head, Head(HEAD_EVENTS), 0
+        head, new = self._head, Head(HEAD_EVENTS)
         if len(rows := head.living(clock)):
             kept = None if len(rows) == len(head) else rows
             self._segments = (*self._segments, self._segment([head.table()], [kept]))
             self._merge(clock)
+        self._head, self._n_dead = new, 0
 
     def publish(self, clock: int) -> None:
         """Let readers see all that was changed."""
@@ -199,13 +251,13 @@ class Collection:
         self._segments = tuple(
             one for one in self._segments if one.latest > clock or one in self._merged
         )
-        while chosen := self._to_merge():
-            is_large = sum(one.n_rows for one in chosen) > MAX_AT_ONCE
-            if is_large and len(self._segments) <= MANY:
-                self._start_merging(chosen, clock)
-                return
+        while (chosen := self._to_merge()) and not self._is_for_thread(chosen):
             rows = [segment.living(clock) for segment in chosen]
             self._replace(chosen, self._united(chosen, rows))
+
+    def _is_for_thread(self, chosen: Sequence[Segment]) -> bool:
+        is_large = sum(one.n_rows for one in chosen) > MAX_AT_ONCE
+        return is_large and len(self._segments) <= MANY
 
     def _to_merge(self) -> tuple[Segment, ...]:
         """The newest segments that are to become one, none of which is being merged."""
@@ -230,18 +282,24 @@ class Collection:
 
     # -- merging beside the writer
 
-    def _start_merging(self, chosen: tuple[Segment, ...], clock: int) -> None:
+    def _start_merging(self, clock: int) -> None:
+        """Let a thread merge the newest segments, if they are too large for the writer."""
         if self._merging is not None:
             return  # the one that is under way looks for more when it ends
-        rows = [segment.living(clock) for segment in chosen]
-        self._merged = chosen
-        self._merging = threading.Thread(
-            target=self._merge_beside, args=(rows,), name="tamis-merge", daemon=True
-        )
-        self._merging.start()
+        chosen = self._to_merge()
+        if not chosen or not self._is_for_thread(chosen):
+            return
+        # What was changed is there, whether or not this can be done: then the next change tries.
+        with suppress(RuntimeError, MemoryError):
+            rows = [segment.living(clock) for segment in chosen]
+            thread = threading.Thread(
+                target=self._merge_beside, args=(chosen, rows), name="tamis-merge", daemon=True
+            )
+            thread.start()  # it waits for the lock before it looks at what follows
+            self._merged, self._merging = chosen, thread
 
-    def _merge_beside(self, rows: Sequence[npt.NDArray[np.intp]]) -> None:
-        old, new = self._merged, None
+    def _merge_beside(self, old: tuple[Segment, ...], rows: Sequence[npt.NDArray[np.intp]]) -> None:
+        new = None
         try:
             new = self._united(old, rows)
         finally:
@@ -254,18 +312,23 @@ class Collection:
         self, old: Sequence[Segment], rows: Sequence[npt.NDArray[np.intp]], new: Segment | None
     ) -> None:
         """Let readers see a new segment, without what died while it was made."""
-        for segment, kept in zip(old, rows, strict=True):
-            died = kept[segment.cells.death[kept] != 0]
-            if new is not None and len(died):
-                places = np.empty(len(died), np.int32)
-                ids = Stored.of(segment.ids.array.take(pa.array(died)))
-                own = new.ids
-                find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, places)
-                new.cells.death[places] = segment.cells.death[died]
-                new.n_dead += len(died)
-        self._replace(old, new)
-        self._merge(self.state.clock)
-        self.publish(self.state.clock)
+        with self.change(self.state.clock):
+            if new is not None:
+                for segment, kept in zip(old, rows, strict=True):
+                    self._bury_in(new, segment, kept)
+            self._replace(old, new)
+            self._merge(self.state.clock)
+
+    def _bury_in(self, new: Segment, old: Segment, kept: npt.NDArray[np.intp]) -> None:
+        """Let what died of the rows of a segment be dead in a new one as well."""
+        died = kept[old.cells.death[kept] != 0]
+        if not len(died):
+            return
+        rows = np.empty(len(died), np.int32)
+        ids, own = Stored.of(old.ids.array.take(pa.array(died))), new.ids
+        find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, rows)
+        new.cells.death[rows] = old.cells.death[died]
+        new.n_dead += len(died)
 
     def wait_for_merging(self) -> None:
         """Return when no merge is under way."""
@@ -275,6 +338,12 @@ class Collection:
             if thread is None:
                 return
             thread.join()
+
+
+def _revive(cells: Cells, version: int) -> int:
+    """Let live what was to die after a version; how many are dead."""
+    cells.death[cells.death > version] = 0
+    return int(np.count_nonzero(cells.death))
 
 
 def n_to_merge(sizes: Sequence[int]) -> int:
@@ -307,6 +376,6 @@ def places_of(state: State, ids: Stored) -> list[Place]:
         found += [Place(part, row) for row in rows[rows >= 0].tolist()]
     if state.n_head:
         view = state.head.view(state.n_head)
-        rows_of = (state.head.row_of_id.get(id, -1) for id in ids.array.to_pylist())
-        found += [Place(view, row) for row in rows_of if 0 <= row < state.n_head]
+        rows_of = (state.head.row_of(id, state.n_head) for id in ids.array.to_pylist())
+        found += [Place(view, row) for row in rows_of if row >= 0]
     return [place for place in found if place.part.is_alive(place.row, state.version)]

@@ -43,7 +43,7 @@ class Head:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.events: list[Event] = []
-        self.row_of_id: dict[str, int] = {}
+        self._rows_of_id: dict[str, tuple[int, ...]] = {}  # ascending
         self._arrivals: list[tuple[int, int]] = []  # when, and the how manieth
         self.column_of: dict[Name, int] = {}
         self.codes: dict[tuple[str, str], int] = {}
@@ -75,10 +75,41 @@ class Head:
         row = len(self.events)
         self.events.append(event)
         self._arrivals.append((arrival, sequence))
-        self.row_of_id[event.id] = row
+        before = self._rows_of_id.get(event.id)
+        self._rows_of_id[event.id] = (row,) if before is None else (*before, row)
         if row - self._n_encoded >= _MANY:
             with self.lock:
                 self.encode(row + 1)
+
+    def row_of(self, id: str, n_rows: int) -> int:
+        """The last of the first rows that has an id, or -1.
+
+        >>> head = Head(8)
+        >>> for _ in range(2):
+        ...     head.append(Event("e", {}), 0, 0)
+        >>> head.row_of("e", 2), head.row_of("e", 1), head.row_of("e", 0)
+        (1, 0, -1)
+        """
+        for row in reversed(self._rows_of_id.get(id, ())):
+            if row < n_rows:
+                return row
+        return -1
+
+    def cut(self, n_rows: int) -> None:
+        """Forget all but the first rows; nobody may have read the others."""
+        for id in {event.id for event in self.events[n_rows:]}:
+            rows = tuple(row for row in self._rows_of_id.get(id, ()) if row < n_rows)
+            if rows:
+                self._rows_of_id[id] = rows
+            else:
+                self._rows_of_id.pop(id, None)
+        with self.lock:
+            del self.events[n_rows:], self._arrivals[n_rows:]
+            self._n_encoded = min(self._n_encoded, n_rows)
+            for held in (self.cells.low, self.cells.high):
+                held[:, n_rows:] = np.nan
+            self._is_whole[:, n_rows:] = False
+            self._view = None
 
     def view(self, n_rows: int) -> HeadView:
         """The first rows as a part of the store."""

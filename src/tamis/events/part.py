@@ -14,15 +14,14 @@ from tamis.events.question import Clause, Question
 from tamis.events.table import ROUGH
 from tamis.kernels.event_cells import LEAF, Cells
 from tamis.kernels.event_scan import Moment, find_rows, judge_rows
-from tamis.kernels.tests import ACCEPTED, UNDECIDED, Tests
 from tamis.model import Event
 from tamis.model.event import LOCATION
 from tamis.values import Attributes, Value
 
 Rows = npt.NDArray[np.int32]
 
-_JUDGED_AT_ONCE = 4096
 _NOBODY: Rows = np.zeros(0, np.int32)
+_NO_FLAGS: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 
 
 class Part(ABC):
@@ -100,51 +99,32 @@ class Part(ABC):
         return np.unique(np.concatenate(found)) if found else _NOBODY
 
     def _find(self, clause: Clause, question: Question, moment: Moment) -> Rows:
-        leaves, out = _scratch(self.n_rows)
+        leaves, out, unsure = _scratch(self.n_rows)
         n_found = find_rows(self.handle, self.n_rows, clause.wanted, *moment, leaves, out)
-        if not n_found:
-            return _NOBODY
+        n_unsure = 0
+        if n_found and (clause.has_tests or self.has_rough):
+            is_rough = self.flags & ROUGH if self.has_rough else _NO_FLAGS
+            places = clause.reads, self.n_columns, self.n_columns + 1 + clause.n_presences
+            n_found, n_unsure = judge_rows(
+                self.handle, out, n_found, *places, is_rough, unsure, *clause.tests
+            )
         rows: Rows = out[:n_found].copy()
-        if clause.tests is None and not self.has_rough:
+        if not n_unsure:
             return rows
-        verdicts = np.full(len(rows), ACCEPTED, np.uint8)
-        if clause.tests is not None:
-            self._judge(rows, clause.tests, clause, verdicts)
-        verdicts[(self.flags[rows] & ROUGH) > 0] = UNDECIDED
-        is_accepted = verdicts == ACCEPTED
-        for i in np.flatnonzero(verdicts == UNDECIDED).tolist():
-            held = self.attributes(int(rows[i]), question.attributes)
-            is_accepted[i] = question.check(held)
-        accepted: Rows = rows[is_accepted]
-        return accepted
-
-    def _judge(
-        self,
-        rows: Rows,
-        tests: Tests,
-        clause: Clause,
-        verdicts: npt.NDArray[np.uint8],
-    ) -> None:
-        """Write what the tests say of each event, taken as one that the columns say all of."""
-        n_columns = self.n_columns
-        for first in range(0, len(rows), _JUDGED_AT_ONCE):
-            some = rows[first : first + _JUDGED_AT_ONCE]
-            vectors = np.full((len(some), n_columns + 1 + len(clause.presences)), np.nan)
-            for column in clause.tested:
-                vectors[:, column] = self.cells.low[column, some]
-            for i, columns in enumerate(clause.presences):
-                is_present = ~np.isnan(vectors[:, list(columns)]).all(axis=1)
-                vectors[is_present, n_columns + 1 + i] = 0.0
-            judge_rows(vectors, verdicts[first : first + _JUDGED_AT_ONCE], *tests)
+        names, check = question.attributes, question.check
+        sure = [row for row in unsure[:n_unsure].tolist() if check(self.attributes(row, names))]
+        return np.sort(np.concatenate([rows, np.array(sure, np.int32)]))
 
 
 _own = threading.local()
 
 
-def _scratch(n_rows: int) -> tuple[Rows, Rows]:
-    """Buffers of this thread: for leaves, and for rows."""
-    held: tuple[Rows, Rows] | None = getattr(_own, "scratch", None)
+def _scratch(n_rows: int) -> tuple[Rows, Rows, Rows]:
+    """Buffers of this thread: for leaves, for rows, and for those only a filter can tell of."""
+    held: tuple[Rows, Rows, Rows] | None = getattr(_own, "scratch", None)
     if held is None or len(held[1]) <= n_rows:
         size = n_rows + n_rows // 4 + LEAF
-        held = _own.scratch = (np.empty(size // LEAF + 2, np.int32), np.empty(size, np.int32))
+        n_leaves = size // LEAF + 2
+        leaves, rows, unsure = (np.empty(n, np.int32) for n in (n_leaves, size, size))
+        held = _own.scratch = (leaves, rows, unsure)
     return held

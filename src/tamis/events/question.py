@@ -14,13 +14,14 @@ from tamis.events.lanes import Name
 from tamis.events.layout import Intervals
 from tamis.index.ranges import Ranges, ranges_of
 from tamis.index.revision import Check, check_of
-from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED, Tests
+from tamis.kernels.tests import IS_MISSING, IS_NEAR, NEGATED
 from tamis.language import Conjunction, Filter, normal_form
 from tamis.language.tree import Not, Predicate, all_of
 from tamis.slots.columns import Columns
 from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME
-from tamis.slots.slots import ANY, Slot, require_shape, slots_of
+from tamis.slots.slots import ANY, Slot, require_place, slots_of
 
+NO_READS: npt.NDArray[np.int32] = np.zeros((0, 2), np.int32)
 _FIRST_PREFIX = 2**24  # the number of a column that stands for a prefix
 
 
@@ -40,13 +41,29 @@ class HasColumns(Protocol):
         """The first and last code of the texts that start so; None if codes have no order."""
 
 
+class Tests(NamedTuple):
+    """What a clause asks beside intervals, as ``judge_rows`` takes it."""
+
+    given: npt.NDArray[np.float64]  # operations, columns, lows and highs: (4, T)
+    list_start: npt.NDArray[np.int64]
+    lists: npt.NDArray[np.float64]
+
+
+NO_TESTS = Tests(np.zeros((4, 0)), np.zeros(1, np.int64), np.zeros(0))
+
+
 class Clause(NamedTuple):
     """One of the ways to satisfy a question: intervals, and tests for what they cannot say."""
 
     wanted: npt.NDArray[np.float64]  # columns, lows and highs: (3, K)
-    tests: Tests | None = None
-    tested: tuple[int, ...] = ()  # the columns that the tests read
-    presences: tuple[tuple[int, ...], ...] = ()  # of attributes that may be missing, their columns
+    tests: Tests = NO_TESTS
+    reads: npt.NDArray[np.int32] = NO_READS  # (R, 2), what tests read, see ``judge_rows``
+    n_presences: int = 0  # attributes of which tests ask whether they are there
+
+    @property
+    def has_tests(self) -> bool:
+        """Whether intervals do not say all."""
+        return self.tests is not NO_TESTS
 
 
 class Question:
@@ -80,6 +97,11 @@ class Question:
         """The normal form."""
         return normal_form(self.condition)
 
+    def check_size(self) -> None:
+        """Refuse a filter whose normal form is too large, which no part did if there was none."""
+        if self._ranges is None:
+            _ = self.conjunctions
+
     def clauses(self, part: HasColumns) -> list[Clause]:
         """The ways in which events of a part may satisfy the question."""
         layout = part.layout
@@ -103,13 +125,20 @@ class Question:
         columns = [part.column_of((name, NUMBER)) for name in names]
         if -1 in columns:
             return []
-        if self._surroundings is None:
+        area = self._surroundings
+        if area is None:
             return [Clause(np.array((columns, lows, highs), np.float64))]
-        asked, sides = _Asked(part), zip(lows, highs, strict=True)
-        slot = Slot(dict(zip(columns, sides, strict=True)))
-        require_shape(slot, self._surroundings, asked)
-        clause = asked.clause(slot)
-        return [] if clause is None else [clause]
+        lon, lat = place = [part.column_of((area.attribute, lane)) for lane in (LON, LAT)]
+        if -1 in place:
+            return []
+        slot = Slot()
+        require_place(slot, area, lon, lat)
+        (west, east), (south, north) = slot.constraints[lon], slot.constraints[lat]
+        sides = [*lows, west, south], [*highs, east, north]
+        wanted = np.array(([*columns, lon, lat], *sides), np.float64)
+        if not slot.tests:
+            return [Clause(wanted)]
+        return [Clause(wanted, _tests_of(slot), np.array([(lon, lon), (lat, lat)], np.int32))]
 
     @cached_property
     def intervals(self) -> list[Intervals]:
@@ -182,14 +211,18 @@ class _Asked(Columns):
         wanted = np.array((tuple(held), *sides), np.float64)
         if not made.tests:
             return Clause(wanted)
-        presences = tuple(tuple(self._lanes_of_presence(name)) for name in self._presences)
-        tested = {column for columns in presences for column in columns}
-        for operation, column, number, _ in made.tests:
-            tested.add(column)
-            if operation & ~NEGATED >= IS_NEAR:  # its list begins with the latitude's column
-                tested.add(int(made.lists[int(number)][0]))
-        real = tuple(column for column in tested if column < self._nobody)
-        return Clause(wanted, _tests_of(made), real, presences)
+        return Clause(wanted, _tests_of(made), self._reads(made), len(self._presences))
+
+    def _reads(self, made: Slot) -> npt.NDArray[np.int32]:
+        """The columns that the tests of a slot read, and where an event's vector has them."""
+        tested = [column for _, column, _, _ in made.tests]
+        # The list of a shape begins with the column of the latitude.
+        shapes = [number for kind, _, number, _ in made.tests if kind & ~NEGATED >= IS_NEAR]
+        tested += [int(made.lists[int(number)][0]) for number in shapes]
+        reads = [(column, column) for column in {*tested} if column < self._nobody]
+        for name, place in self._presences.items():
+            reads += [(place, column) for column in self._lanes_of_presence(name)]
+        return np.array(reads, np.int32).reshape(-1, 2)
 
     def _constrain(self, made: Slot, column: int, low: float, high: float) -> bool:
         """Add a constraint on more than a column; False if no event can meet it.
@@ -238,15 +271,8 @@ class _Asked(Columns):
 
 
 def _tests_of(slot: Slot) -> Tests:
-    """The tests of one slot as arrays."""
-    operations, columns, lows, highs = zip(*slot.tests, strict=True)
-    starts = accumulate(map(len, slot.lists), initial=0)
-    return Tests(
-        np.array([0, len(slot.tests)], np.int32),
-        np.array(operations, np.uint8),
-        np.array(columns, np.int32),
-        np.array(lows, np.float64),
-        np.array(highs, np.float64),
-        np.array(list(starts), np.int64),
-        np.array(list(chain.from_iterable(slot.lists)), np.float64),
-    )
+    """The tests of a slot as arrays."""
+    starts = list(accumulate(map(len, slot.lists), initial=0))
+    lists = slot.lists[0] if len(slot.lists) == 1 else list(chain.from_iterable(slot.lists))
+    given = np.array(list(zip(*slot.tests, strict=True)), np.float64)
+    return Tests(given, np.array(starts, np.int64), np.array(lists, np.float64))

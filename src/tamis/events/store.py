@@ -17,6 +17,7 @@ from tamis.errors import (
     InvalidSubscription,
     InvalidValue,
     UnknownEvent,
+    quoted,
 )
 from tamis.events import files
 from tamis.events.arrow import NotPlain, table_of_arrow
@@ -61,10 +62,15 @@ class EventStore:
             clock = max(arrival, state.clock)
             place = state.place_of(event.id, LONG_AGO)
             if place is not None:
-                _check_outdated([place], clock)
-                collection.bury([place])
-            collection.append_one(event, arrival, clock)
-            collection.publish(clock)
+                _check_outdated((place,), clock)
+            try:  # as in a ``change``, without half a microsecond that the context takes
+                if place is not None:
+                    collection.bury((place,))
+                collection.append_one(event, arrival, clock)
+            except BaseException:
+                collection.undo()
+                raise
+            collection.finish(clock)
 
     def insert_many(self, events: Iterable[Event] | pa.Table, now: datetime | None = None) -> None:
         """Keep many events: any iterable, or an Arrow table as for ``events_from_arrow``.
@@ -77,19 +83,21 @@ class EventStore:
         with self._collection.lock:
             collection = self._collection
             clock = max(arrival, collection.state.clock)
-            collection.bury(self._outdated(ids, clock))
-            if isinstance(given, EventTable):
-                collection.append_table(given, clock)
-            else:
-                collection.append(given, arrival, clock)
-            collection.publish(clock)
+            outdated = self._outdated(ids, clock)
+            with collection.change(clock):
+                collection.bury(outdated)
+                if isinstance(given, EventTable):
+                    collection.append_table(given, clock)
+                else:
+                    collection.append(given, arrival, clock)
 
     def delete(self, id: str) -> None:
         """Forget an event, which must be there and not have expired."""
         with self._collection.lock:
             collection = self._collection
-            collection.bury([self._place_of(id)])
-            collection.publish(collection.state.clock)
+            place = self._place_of(id)
+            with collection.change(collection.state.clock):
+                collection.bury([place])
 
     def expire(self, now: datetime | None = None, limit: int = 10_000) -> int:
         """Drop at most ``limit`` expired events; return how many."""
@@ -98,9 +106,8 @@ class EventStore:
         with self._collection.lock:
             collection = self._collection
             clock = max(moment, collection.state.clock)
-            n_dropped = collection.sweep(clock, limit)
-            collection.publish(clock)
-            return n_dropped
+            with collection.change(clock):
+                return collection.sweep(clock, limit)
 
     # -- looking
 
@@ -126,9 +133,16 @@ class EventStore:
             raise InvalidValue(f"order {order!r}; expected one of {', '.join(ORDERS)}")
         if limit is not None:
             check_limit(limit)
+        try:
+            asked = iter(subscriptions)
+        except TypeError:
+            raise InvalidSubscription(
+                f"{type(subscriptions).__name__} is not many; give an iterable of Subscriptions, "
+                "or use match() for one"
+            ) from None
         state = self._collection.state
         moment = state.moment(micros_now(now))
-        return [self._match(state, one, moment, order, limit) for one in subscriptions]
+        return [self._match(state, one, moment, order, limit) for one in asked]
 
     def __getitem__(self, id: str) -> Event:
         part, row = self._place_of(id)
@@ -158,8 +172,8 @@ class EventStore:
         """Write the store to a new directory."""
         with self._collection.lock:
             collection = self._collection
-            collection.seal(collection.state.clock)
-            collection.publish(collection.state.clock)
+            with collection.change(collection.state.clock):
+                collection.seal(collection.state.clock)
             state = collection.state
         files.write(Path(path), state.segments, state.version, state.clock)
 
@@ -186,15 +200,18 @@ class EventStore:
                 "Subscription(id, filter)"
             )
         question = Question(subscription.filter, subscription.surroundings)
-        found = [(part, part.find(question, moment)) for part in state.parts]
+        parts = state.parts
+        if not parts:
+            question.check_size()
+        found = [(part, part.find(question, moment)) for part in parts]
         self._collection.asked.append(question)
         return ranked(found, subscription, order, limit)
 
     def _place_of(self, id: str) -> Place:
         state = self._collection.state
-        place = state.place_of(id, state.clock)
+        place = state.place_of(id, state.clock) if isinstance(id, str) else None
         if place is None:
-            raise UnknownEvent(f"no event {id!r} in the store; it never came, or it expired")
+            raise UnknownEvent(f"no event {quoted(id)} in the store; it never came, or it expired")
         return place
 
     def _outdated(self, ids: list[str] | pa.Array, clock: int) -> list[Place]:

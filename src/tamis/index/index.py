@@ -18,7 +18,7 @@ from tamis.index.boxes import parts_of_boxes
 from tamis.index.compaction import Parts, compact
 from tamis.index.engine import Engine
 from tamis.index.matches import MatchSet
-from tamis.index.places import check_place, check_places
+from tamis.index.places import check_ids, check_place, check_places
 from tamis.index.reader import Reader
 from tamis.index.saved import Saved
 from tamis.index.statistics import Observer, describe
@@ -106,7 +106,7 @@ class Index:
 
     def move_many(self, ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike) -> None:
         """``move`` for different ids, with arrays of places. All or nothing, and seen at once."""
-        names = list(ids)
+        names = check_ids(ids)
         lons, lats = check_places(names, lon, lat)
         with self._engine.lock:
             self._writer.move_many(names, lons, lats)

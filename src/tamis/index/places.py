@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.errors import InvalidValue, quoted
+from tamis.errors import InvalidSubscription, InvalidValue, quoted
 from tamis.values import Point
-from tamis.values.shapes import NEAREST
+from tamis.values.shapes import NEAREST, coordinate
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,14 +31,21 @@ def _message(lon: float, lat: float) -> str:
     )
 
 
+def check_ids(ids: Iterable[str]) -> list[str]:
+    """The ids of those that move."""
+    given: object = ids
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidSubscription(
+            f"the ids are {quoted(given)}; expected a list of ids, use move() for one"
+        )
+    return list(given)
+
+
 def check_places(
     ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike
 ) -> tuple[Floats, Floats]:
     """Longitudes and latitudes of ids as arrays of float64."""
-    try:
-        lons, lats = (np.array(side, np.float64, ndmin=1) for side in (lon, lat))
-    except (TypeError, ValueError) as error:
-        raise InvalidValue(f"the places are not arrays of numbers: {error}") from None
+    lons, lats = _numbers("lon", lon), _numbers("lat", lat)
     for name, side in (("lon", lons), ("lat", lats)):
         if side.shape != (len(ids),):
             raise InvalidValue(
@@ -51,3 +58,17 @@ def check_places(
     for side in (lons, lats):
         side[abs(side) < NEAREST] = 0.0
     return lons, lats
+
+
+def _numbers(name: str, given: npt.ArrayLike) -> Floats:
+    """Coordinates as a new array of float64; those that ``move`` refuses are refused."""
+    if isinstance(given, list | tuple) and {*map(type, given)} - {float}:
+        return np.array([coordinate(one) for one in given], np.float64)
+    made = np.array(given, ndmin=1)
+    if made.dtype.kind == "O" and made.ndim == 1:
+        return np.array([coordinate(one) for one in made], np.float64)
+    if made.dtype.kind not in "fiu":
+        raise InvalidValue(
+            f"{name} is {quoted(given)}, an array of {made.dtype}; expected an array of numbers"
+        )
+    return made.astype(np.float64)

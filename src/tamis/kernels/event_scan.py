@@ -14,7 +14,7 @@ from tamis.kernels.bits import lowest_bit
 from tamis.kernels.compiled import IS_COMPILED, Array, inlined, kernel
 from tamis.kernels.event_cells import GROUP, LEAF, open_cells
 from tamis.kernels.memory import prefetch
-from tamis.kernels.tests import Tests, judge
+from tamis.kernels.tests import ACCEPTED, UNDECIDED, Tests, judge
 
 MISSING = 255  # the code of a row without a value
 WORD = 64  # rows, a bit each
@@ -277,14 +277,42 @@ def find_rows(handle, n_rows, intervals, now, version, leaves, out):
 
 
 @kernel
-def judge_rows(vectors, verdicts, start, operation, column, low, high, list_start, lists):
-    """Write what the tests of slot 0 say of each event (f8[E, M]) to verdicts (u1[E]).
+def judge_rows(
+    handle, out, n_found, reads, n_columns, n_places, is_rough, unsure, given, list_start, lists
+):
+    """Keep the rows of out[:n_found] that tests accept; return how many.
 
-    From ``start`` on: of `Tests`.
+    Writes those that only the filter can tell of to ``unsure``: i4[> n_found], and returns their
+    number too: rows that the tests leave open, and those that ``is_rough`` (u1[N], or nothing if
+    none is) says the columns do not tell all of. Both stay ascending. ``reads``: i4[R, 2], a place
+    among the ``n_places`` of an event's vector, and the column that it is filled from; places after
+    the columns hold 0 if a column that they are filled from has a value. ``given``: f8[4, T],
+    operations, columns, lows and highs, as each array that is handed over costs 0.2 us; the last
+    two are of `Tests`. O(n_found x tests).
     """
-    tests = Tests(start, operation, column, low, high, list_start, lists)
-    for i in range(vectors.shape[0]):
-        verdicts[i] = judge(tests, vectors[i], 0)
+    cells = open_cells(handle)
+    start = np.zeros(2, np.int32)
+    start[1] = given.shape[1]
+    operation, column = given[0].astype(np.uint8), given[1].astype(np.int32)
+    tests = Tests(start, operation, column, given[2], given[3], list_start, lists)
+    vector = np.full(n_places, np.nan)
+    n_out = n_unsure = 0
+    for i in range(n_found):
+        row = out[i]
+        vector[n_columns:] = np.nan
+        for r in range(reads.shape[0]):
+            place, value = reads[r, 0], cells.low[reads[r, 1], row]
+            if place < n_columns:
+                vector[place] = value
+            elif value == value:
+                vector[place] = 0.0
+        said = judge(tests, vector, 0)
+        if is_rough.size and is_rough[row]:
+            said = UNDECIDED
+        out[n_out] = unsure[n_unsure] = row
+        n_out += said == ACCEPTED
+        n_unsure += said == UNDECIDED
+    return n_out, n_unsure
 
 
 @kernel

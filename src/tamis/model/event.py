@@ -256,6 +256,7 @@ def id_text(raw: Any, default: str = "") -> str:
         return str(raw)
     if not isinstance(raw, str) or not raw:
         raise InvalidEvent(f"event id {quoted(raw)} is not a non-empty text or a whole number")
+    check_value(raw)  # half a surrogate pair, which JSON can spell, is no text
     return raw
 
 

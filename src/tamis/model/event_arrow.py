@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -278,7 +279,7 @@ def _point(struct: dict[str, Any]) -> Point | None:
     coordinates = (struct["lon"], struct["lat"])
     if any(c is None or c != c for c in coordinates):  # null and NaN are missing
         return None
-    return Point(*coordinates)
+    return Point(*(float(c) if isinstance(c, Decimal) else c for c in coordinates))
 
 
 def _polygon(struct: dict[str, Any]) -> Polygon | None:

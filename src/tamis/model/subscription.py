@@ -47,6 +47,8 @@ class Subscription:
     location: Point | None = None
     radius_m: float | None = None
     area: str = CIRCLE
+    # The area around the location, where one is given.
+    surroundings: Predicate | None = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -66,12 +68,15 @@ class Subscription:
                 f"subscription {quoted(id)}: owner {quoted(owner)} is not valid text"
             )
         settings = _check_delivery(id, delivery) if delivery else {}
-        place = _check_place(id, location, radius_m)
+        circle = _check_place(id, location, radius_m)
+        place = None if circle is None else circle.center
         _check_area(id, area, place)
+        around = circle if circle is None or area == CIRCLE else _square_around(circle)
         for name, held in (
             ("id", id), ("filter", parse_filter(filter)), ("priority", priority),
             ("owner", owner), ("delivery", settings), ("location", place),
-            ("radius_m", None if radius_m is None else float(radius_m)), ("area", area),
+            ("radius_m", None if circle is None else circle.metres), ("area", area),
+            ("surroundings", around),
         ):  # fmt: skip
             object.__setattr__(self, name, held)
 
@@ -80,13 +85,6 @@ class Subscription:
         """The filter, and where a location is given also the area around it."""
         surroundings = self.surroundings
         return self.filter if surroundings is None else all_of((self.filter, surroundings))
-
-    @property
-    def surroundings(self) -> Predicate | None:
-        """The area around the location, where one is given."""
-        if self.location is None or self.radius_m is None:
-            return None
-        return area_around(self.location, self.radius_m, self.area)
 
     def at(self, location: Point | tuple[float, float]) -> Subscription:
         """The same subscription at another place; it must have one."""
@@ -140,9 +138,13 @@ class Subscription:
 
 def area_around(location: Point, radius_m: float, area: str) -> Predicate:
     """What an area around a place asks of an event's location."""
-    if area == SQUARE:
-        return InBox(LOCATION, *box_around(location, radius_m))
-    return Near(LOCATION, location, radius_m)
+    circle = Near(LOCATION, location, radius_m)
+    return _square_around(circle) if area == SQUARE else circle
+
+
+def _square_around(circle: Near) -> InBox:
+    """The square around a circle."""
+    return InBox(LOCATION, *box_around(circle.center, circle.metres))
 
 
 def subscriptions_from_arrow(table: pa.Table | pa.RecordBatch) -> Iterator[Subscription]:
@@ -179,7 +181,8 @@ def check_priority(priority: object, id: str) -> None:
         )
 
 
-def _check_place(id: str, location: Any, radius_m: Any) -> Point | None:
+def _check_place(id: str, location: Any, radius_m: Any) -> Near | None:
+    """The circle around a location, if one is given."""
     if (location is None) != (radius_m is None):
         raise InvalidSubscription(
             f"subscription {quoted(id)}: location and radius_m go together; give both or neither"
@@ -188,11 +191,9 @@ def _check_place(id: str, location: Any, radius_m: Any) -> Point | None:
         return None
     try:
         place = place_of(location)
-        if place is not None:
-            Near(LOCATION, place, radius_m)
+        return None if place is None else Near(LOCATION, place, radius_m)
     except TamisError as error:
         raise InvalidSubscription(f"subscription {quoted(id)}: {error}") from None
-    return place
 
 
 def _check_area(id: str, area: Any, place: Point | None) -> None:

@@ -283,20 +283,28 @@ def _test_set(slot: Slot, predicate: In, columns: Columns, negated: int) -> None
 
 def require_shape(slot: Slot, predicate: Predicate, columns: Columns) -> None:
     """A box that holds the shape, and the test for the shape itself."""
-    lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
+    require_place(slot, predicate, *_place_columns(predicate, columns))
+
+
+def _place_columns(predicate: Predicate, columns: Columns) -> tuple[int, int]:
+    attribute = predicate.attribute
+    return columns.column(attribute, LON), columns.column(attribute, LAT)
+
+
+def require_place(slot: Slot, predicate: Predicate, lon: int, lat: int) -> None:
+    """``require_shape`` of the columns of a longitude and a latitude."""
     lon1, lat1, lon2, lat2 = _bounds(predicate)
     slot.constrain(lon, lon1, lon2)
     slot.constrain(lat, lat1, lat2)
     if isinstance(predicate, Within | Near):
-        _test_shape(slot, predicate, columns, 0)
+        _test_shape(slot, predicate, lon, lat, 0)
     elif isinstance(predicate, InBox) and predicate.lon1 > predicate.lon2:
         east = math.nextafter(predicate.lon2, math.inf)
         west = math.nextafter(predicate.lon1, -math.inf)
         slot.tests.append((IN_RANGE | NEGATED, lon, east, west))
 
 
-def _test_shape(slot: Slot, predicate: Within | Near, columns: Columns, negated: int) -> None:
-    lon, lat = (columns.column(predicate.attribute, lane) for lane in (LON, LAT))
+def _test_shape(slot: Slot, predicate: Within | Near, lon: int, lat: int, negated: int) -> None:
     if isinstance(predicate, Within):
         slot.test_list(IN_POLYGON | negated, lon, [float(lat), *chains_of(predicate.polygon)])
         return
@@ -350,6 +358,6 @@ def _deny(slot: Slot, predicate: Predicate, columns: Columns) -> None:
         ((column, (low, high)),) = denied.constraints.items()
         slot.tests.append((IN_RANGE | NEGATED, column, low, high))
     elif isinstance(predicate, Within | Near):
-        _test_shape(slot, predicate, columns, NEGATED)
+        _test_shape(slot, predicate, *_place_columns(predicate, columns), NEGATED)
     else:
         slot.ask()
