@@ -13,13 +13,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from tamis.errors import InvalidSettings
 
-__all__ = ["LongSpan", "Section", "Span", "read_settings_file"]
+__all__ = ["LongSpan", "Section", "Span", "Whole", "read_settings_file", "read_toml"]
 
 _SPAN = re.compile(r"(0|[1-9]\d{0,8}) ?(ms|s|min|h|d)", re.ASCII)
+_LONGEST = timedelta(days=36_500)  # no clock, and not Spark's, goes further than it can be added to
 _MILLISECONDS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -30,7 +31,10 @@ def _span(raw: Any) -> Any:
     found = _SPAN.fullmatch(raw) if isinstance(raw, str) else None
     if found is None:
         raise ValueError("expected a length of time such as '500 ms', '2 s', '15 min' or '1 h'")
-    return timedelta(milliseconds=int(found[1]) * _MILLISECONDS[found[2]])
+    span = timedelta(milliseconds=int(found[1]) * _MILLISECONDS[found[2]])
+    if span > _LONGEST:
+        raise ValueError(f"expected a length of time of {_LONGEST.days} d at most")
+    return span
 
 
 def _long_span(raw: Any) -> Any:
@@ -50,6 +54,8 @@ _AS_TEXT = PlainSerializer(_spelt, when_used="json")
 Span = Annotated[timedelta, BeforeValidator(_span), _AS_TEXT]
 LongSpan = Annotated[timedelta, BeforeValidator(_long_span), _AS_TEXT]
 """A length of time that is not zero."""
+Whole = Annotated[int, Field(strict=True)]
+"""A whole number; neither true nor a text is one."""
 
 
 class Section(BaseModel):
@@ -61,10 +67,15 @@ class Section(BaseModel):
 S = TypeVar("S", bound=Section)
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file holds, also one that begins with a byte order mark as Windows writes it."""
+    return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+
+
 def read_settings_file(path: Path, kind: type[S], changes: Sequence[str] = ()) -> S:
     """Read a file of settings; ``changes`` are ``key=value`` with dotted keys and win over it."""
     try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        held = read_toml(path)
     except OSError as error:
         raise InvalidSettings(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -106,9 +117,14 @@ def _told(error: Any, kind: type[Section]) -> str:
         return f"{place}: is missing"
     said = str(error["msg"]).removeprefix("Value error, ")
     given = error["input"]
-    is_shown = not isinstance(given, dict) and "password" not in place
-    shown = f" ({given!r} was given)" if is_shown else ""
+    shown = f" ({given!r} was given)" if _may_be_shown(place, given) else ""
     return f"{place}: {said[0].lower()}{said[1:]}{shown}"
+
+
+def _may_be_shown(place: str, given: Any) -> bool:
+    """Whether it is short, and no secret: addresses may have a password in them."""
+    is_secret = "password" in place or (isinstance(given, str) and "://" in given)
+    return not is_secret and not isinstance(given, dict)
 
 
 def _names_beside(place: Sequence[Any], kind: type[Section]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.errors import InvalidSubscription, PipelineError, SnapshotError, TamisError
-from tamis.spark import layers
+from tamis.spark import MatchLog, layers
+from tamis.spark.pins import Pin, Pins
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.settings import read_settings
 
@@ -46,7 +48,7 @@ class Case:
     def __init__(self, folder: Path, format: str) -> None:
         self.folder = folder
         for name in ("events", "searches"):
-            (folder / name).mkdir()
+            (folder / name).mkdir(parents=True)
         (folder / "pipeline.toml").write_text(SETTINGS.format(format=format))
         self.save({"sequence": 1, "id": "cheap", "filter": "price < 10"})
 
@@ -110,6 +112,8 @@ def test_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
     assert case.told() == ["a"]
     assert len(case.dead()) == 3
     assert {row["id"] for _, row in case.dead()} == {"b", "c", "d"}
+    lines = {row["_corrupt_record"] for _, row in case.dead()}
+    assert lines == {"b,dear", "c,2,3", "d"}  # as they stand
     assert all("does not fit the columns" in reason for reason, _ in case.dead())
     other = case.put("4.csv", "price,id\n1,e\n")
     with pytest.raises(PipelineError, match=r"4\.csv"):
@@ -117,6 +121,18 @@ def test_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
     other.write_text("id,price\ne,1\n")
     case.run()
     assert case.told() == ["a", "e"]
+
+
+def test_quotes_and_bytes_in_csv(spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(tmp_path, "csv")
+    case.put("1.csv", 'id,price\n"c""d",1\n"x\ny",2\n"z, z",3\n')
+    case.put("2.csv", b"id,price\n\xff,1\n\xfe,1\ng,1\n")
+    case.put("3.csv", 'id,price\nh,1\n"open,2\ni,3\n')
+    case.run()
+    assert case.told() == ['c"d', "g", "h", "x\ny", "z, z"]
+    reasons = sorted(reason[:20] for reason, _ in case.dead())
+    assert reasons == ["the line does not fi", *["the line holds bytes"] * 2]
+    assert '"open,2\ni,3' in {row["_corrupt_record"] for _, row in case.dead()}
 
 
 def test_tables_that_are_none(spark: SparkSession, tmp_path: Path) -> None:
@@ -149,6 +165,51 @@ def test_tables_with_other_columns(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(prices(c=3.0), file)
     case.run()
     assert case.told() == ["a", "c", "d"]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_folders_whose_names_are_patterns(spark: SparkSession, tmp_path: Path, format: str) -> None:
+    """All is read, and once: also where a micro-batch has several files, and several matches."""
+    case = Case(tmp_path / "g[1] {x,y}*", format)
+    initial = case.folder / "initial.parquet"
+    pq.write_table(pa.table({"id": ["first"], "filter": ["price < 3"]}), initial)
+    for number in (1, 2):
+        held = {
+            "jsonl": f'{{"id": "{number}", "price": {number}}}\n',
+            "csv": f"id,price\n{number},{number}\n",
+            "parquet": prices(**{str(number): float(number)}),
+        }
+        case.put(f"{number}.{format}", held[format])
+    for _ in range(2):
+        # The columns are learned from the files.
+        case.run("subscriptions.initial=initial.parquet", "events.schema=")
+    assert case.told() == ["1", "1", "2", "2"]
+    log = MatchLog(case.folder / "state" / "matcher" / "matches")
+    assert log.read(spark).count() == 4
+    assert log.read_dead(spark).count() == 0
+
+
+def test_files_whose_names_are_patterns(spark: SparkSession, tmp_path: Path) -> None:
+    """They are named, and read once when they have other names."""
+    case = Case(tmp_path, "jsonl")
+    case.put("1.jsonl", '{"id": "a", "price": 1}\n')
+    case.run()
+    names = ("*.jsonl", "[x].jsonl", "2026-01-01T10:00:00.jsonl")
+    for number, name in enumerate(names):
+        bad = case.put(name, f'{{"id": "bad{number}", "price": 1}}\n')
+        case.put(f"good{number}.jsonl", f'{{"id": "good{number}", "price": 1}}\n')
+        for _ in range(2):
+            with pytest.raises(PipelineError, match=re.escape(str(bad))):
+                case.run()
+        bad.rename(bad.with_name(f"renamed{number}.jsonl"))
+        case.run()
+    bad = case.put("alone?.jsonl", '{"id": "alone", "price": 1}\n')
+    with pytest.raises(PipelineError, match="give them other names"):
+        case.run()
+    bad.unlink()
+    case.run()
+    expected = ["a", *(f"{kind}{n}" for kind in ("bad", "good") for n in range(3))]
+    assert case.told() == expected
 
 
 def test_a_table_of_subscriptions_that_is_half_written(spark: SparkSession, tmp_path: Path) -> None:
@@ -206,4 +267,84 @@ def test_snapshots_of_a_newer_version(spark: SparkSession, tmp_path: Path) -> No
         case.run()
     store.write_text(held)
     case.run()
+    assert case.told() == ["a", "b"]
+
+
+def test_an_error_that_is_not_ours(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(tmp_path, "jsonl")
+    case.put("1.jsonl", '{"id": "a", "price": 1}\n')
+    with monkeypatch.context() as patched:
+
+        def put(self: Pins, pin: Pin) -> Pin:
+            raise UnicodeEncodeError("utf-8", "\udc80", 0, 1, "surrogates not allowed")
+
+        patched.setattr(Pins, "put", put)
+        with pytest.raises(PipelineError, match=r"stopped: UnicodeEncodeError: 'utf-8' codec"):
+            case.run()
+    case.run()
+    assert case.told() == ["a"]
+
+
+def test_a_damaged_log_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(tmp_path, "jsonl")
+    case.put("1.jsonl", '{"id": "a", "price": 1}\n')
+    case.run()
+    offsets = case.folder / "state" / "notifier" / "offsets"
+    newest = max((file for file in offsets.iterdir() if file.name.isdigit()), key=_number)
+    content = newest.read_text()
+    newest.write_text("")
+    with pytest.raises(PipelineError, match=rf"offsets/{newest.name}, .* is damaged"):
+        case.run()
+    newest.write_text(content)
+    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
+    case.put("2.jsonl", '{"id": "b", "price": 2}\n')
+    case.run()
+    assert case.told() == ["a", "b"]
+
+
+def _number(file: Path) -> int:
+    return int(file.name)
+
+
+def test_columns_that_are_learned_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(tmp_path, "parquet")
+    file = case.folder / "pipeline.toml"
+    file.write_text(file.read_text().replace('schema = "id string, price double"\n', ""))
+    wrong = case.put("0.parquet", prices(a=1.0).rename_columns(["ad", "price"]))
+    with pytest.raises(TamisError, match="no column 'id'"):
+        case.run()  # and nothing is kept of it
+    wrong.unlink()
+    first = case.put("1.parquet", prices(a=1.0))
+    case.run()
+    first.unlink()
+    case.run()  # there is no file to learn from any more
+    case.put("2.parquet", prices(b=2.0).append_column("new", pa.array(["x"])))
+    case.save({"sequence": 2, "id": "newer", "filter": "new = 'y'"})
+    case.run()
+    assert case.told() == ["a", "b"]
+    case.put("3.parquet", prices(c=20.0).append_column("new", pa.array(["y"])))
+    case.run("events.schema=id string, price double, new string")
+    assert case.told() == ["a", "b", "c"]
+
+
+def test_columns_that_only_spark_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(tmp_path, "parquet")
+    with pytest.raises(PipelineError, match=r"events\.schema: Spark cannot read 'id string !!'"):
+        case.run("events.schema=id string !!")
+
+
+def test_the_state_of_another_pipeline(spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(tmp_path, "jsonl")
+    case.put("1.jsonl", '{"id": "a", "price": 1}\n')
+    case.run()
+    (tmp_path / "cars").mkdir()
+    with pytest.raises(PipelineError, match=r"state: .* is of a pipeline with events from files"):
+        case.run("events.path=cars")
+    record = tmp_path / "state" / "pipeline.json"
+    record.unlink()  # as in a state of an older version
+    case.put("2.jsonl", '{"id": "b", "price": 1}\n')
+    case.run("name=cars")
+    assert record.exists()
     assert case.told() == ["a", "b"]

@@ -112,3 +112,24 @@ def test_a_pipeline_is_stopped_and_goes_on(tmp_path: Path) -> None:
     told = market.told()
     assert len(told) == len(set(told))
     assert set(told) == market.expected
+
+
+def test_a_run_of_once_is_stopped_after_its_micro_batch(tmp_path: Path) -> None:
+    market = Market(tmp_path, SETTINGS)
+    market.save(generate_searches(50, seed=5))
+    ads = generate_ads(200, seed=5)
+    for at in range(200):
+        market.post(ads[at : at + 1])
+    options = ("--once", "--json", "--set", "events.files_per_batch=1")
+    with program(market, *options) as running:
+        log = tmp_path / "state" / "matcher" / "matches"
+        wait_for(lambda: any(log.glob("batch=*")), running)
+        running.send_signal(signal.SIGTERM)
+        printed, said = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, said[-3000:]
+    assert 0 < json.loads(printed)["events"] < 200
+    with program(market, "--once", "--json") as running:
+        running.communicate(timeout=PATIENCE_S)
+    told = market.told()
+    assert len(told) == len(set(told))
+    assert set(told) == market.expected

@@ -128,6 +128,33 @@ def test_columns_of_sparks_types(spark: SparkSession) -> None:
     assert json.loads(dead.row)["raw"] == "/w=="
 
 
+def test_columns_that_cannot_be_added_are_named(spark: SparkSession) -> None:
+    events = spark.createDataFrame([("a", 1)], "id string, x int")
+    subscriptions = spark.createDataFrame([("s", "x = 1")], "id string, filter string")
+    for columns, part in ((["y"], "'y' cannot"), (["x", "x"], "added twice")):
+        with pytest.raises(InvalidEvent, match=part):
+            match(events, subscriptions, columns=columns)
+    with pytest.raises(InvalidEvent, match="rename yours"):
+        match(events.withColumnRenamed("x", "_tamis_shard"), subscriptions, mode="sharded",
+              n_shards=2)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["replicated", "sharded"])
+def test_columns_with_dots_in_their_names(spark: SparkSession, mode: Any) -> None:
+    rows = [("a", 1.0, 9.0), ("b", 20.0, 9.0), (None, 1.0, 1.0)]
+    events = spark.createDataFrame(rows, "id string, `price.eur` double, `a``b` double")
+    subscriptions = spark.createDataFrame(
+        [(f"s{number}", "price.eur < 10") for number in range(4)], "id string, filter string"
+    )
+    mapping = EventMapping(attributes=["price.eur"])
+    found = match(events, subscriptions, mapping=mapping, columns=["a`b"], mode=mode).collect()
+    assert sorted((row.event_id, row.subscription_id, row["a`b"]) for row in found) == [
+        ("a", f"s{number}", 9.0) for number in range(4)
+    ]
+    (dead,) = dead_letters(events, mapping=mapping).collect()
+    assert json.loads(dead.row) == {"id": None, "price.eur": 1.0, "a`b": 1.0}
+
+
 def test_dead_letters_are_given_once_in_every_mode(spark: SparkSession, tmp_path: Path) -> None:
     texts = ['{"x": 1}', "{", "[]", '{"x": [1, {"$range": [2, 1]}]}', None]
     rows = [(f"e{number}", text) for number, text in enumerate(texts)]
@@ -186,3 +213,44 @@ def test_changes_in_a_database(spark: SparkSession) -> None:
     assert source.after(2) == []
     commit((3, "delete", "s1", None, None, None))
     assert [(change.id, change.subscription) for change in source.after(2)] == [("s1", None)]
+    # What has no sequence is told, whatever was applied.
+    commit(*((number, None, f"no {number}", "x < 1", 0, None) for number in (None, 0, -1)))
+    bad = {change.id: change for change in source.after(3)}
+    assert bad.keys() == {"no None", "no 0", "no -1"}
+    assert all(change.sequence == 0 for change in bad.values())
+    assert all("is not a whole number" in change.problem for change in bad.values())
+
+
+def test_changes_with_decimal_sequences(spark: SparkSession) -> None:
+    """As databases have them whose numbers are all decimals."""
+    frame = spark.sql(
+        "SELECT cast(s AS decimal(20, 2)) AS sequence, 's' AS id, 'x < 1' AS filter, "
+        "map('schedule', if(s = 3, cast(X'FF' AS string), 'every hour')) AS delivery "
+        "FROM VALUES (1), (2), (2.5), (3), (4) AS t(s)"
+    )
+    first, half, bad, last = ChangeTable(lambda: frame).after(1)
+    assert [one.sequence for one in (first, half, bad, last)] == [2, 0, 3, 4]
+    assert first.subscription is not None
+    assert first.subscription.delivery == {"schedule": "every hour"}
+    assert "2.50" in half.problem
+    assert "delivery: " in bad.problem
+    assert last.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("id", "filter", "delivery", "told"),
+    [
+        ("cast(X'73FF' AS string)", "'x < 1'", "NULL", "id: s\\xff cannot be read"),
+        ("'s1'", "cast(X'FF' AS string)", "NULL", "'s1': filter: \\xff cannot be read"),
+        ("'s1'", "'x < 1'", "struct(DATE'+10000-01-01' AS until)", "'s1': delivery: "),
+        ("'s1'", "'x < 1'", "array('a')", "'s1': the delivery settings are a list"),
+    ],
+)
+def test_values_that_python_cannot_hold(
+    spark: SparkSession, id: str, filter: str, delivery: str, told: str
+) -> None:
+    subscriptions = spark.sql(f"SELECT {id} AS id, {filter} AS filter, {delivery} AS delivery")
+    events = spark.createDataFrame([("e1", 1)], "id string, x int")
+    with pytest.raises(InvalidSubscription) as caught:
+        match(events, subscriptions)
+    assert told in str(caught.value)

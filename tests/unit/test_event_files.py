@@ -42,7 +42,7 @@ class Folder:
         entries = [
             {
                 "path": (self.path / name).as_uri(),
-                "timestamp": int((self.path / name).stat().st_mtime * 1_000),
+                "timestamp": (self.path / name).stat().st_mtime_ns // 1_000_000,
                 "batchId": offset,
             }
             for name in names
@@ -90,6 +90,51 @@ def test_a_pipeline_that_is_started_again_removes_what_it_read_before(folder: Fo
     assert keeping.read_until > 0
     EventFiles(folder.path, folder.checkpoint.folder, timedelta(days=7)).tidy()
     assert folder.names == {"unread"}
+
+
+def test_a_new_file_under_an_old_name_is_told_about_and_stays(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark does not read it: a name that it has seen is no new file."""
+    keep = timedelta(days=7)
+    files = EventFiles(folder.path, folder.checkpoint.folder, keep)
+    for name in ("a", "b", "c", "d"):
+        folder.put(name, 8)
+    folder.read("a", "b", "c")
+    folder.put("b", 9)  # in its place, before it was removed
+    files.tidy()
+    assert folder.names == {"b", "d"}
+    assert f"{folder.path / 'b'} has the name of a file that was read" in caplog.text
+    caplog.clear()
+    folder.put("c", 8.5)  # and after that: moved in, it may be older than the first
+    for _ in range(2):
+        files.tidy()
+    assert folder.names == {"b", "c", "d"}
+    assert caplog.text.count("has the name of a file that was read") == 1
+    assert str(folder.path / "c") in caplog.text
+    caplog.clear()
+    EventFiles(folder.path, folder.checkpoint.folder, keep).tidy()  # a new start
+    assert folder.names == {"b", "c", "d"}
+    assert caplog.text.count("has the name of a file that was read") == 2
+    assert str(folder.path / "d") not in caplog.text
+
+
+def test_only_so_many_names_are_remembered(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(event_files, "_N_REMEMBERED", 1)
+    files = EventFiles(folder.path, folder.checkpoint.folder, timedelta(days=7))
+    folder.put("first", 9)
+    folder.put("last", 8)
+    folder.read("first", "last")
+    files.tidy()
+    assert folder.names == set()
+    folder.put("first", 9)
+    folder.put("last", 9)
+    files.tidy()
+    assert folder.names == {"first", "last"}
+    assert str(folder.path / "last") in caplog.text
+    assert str(folder.path / "first") not in caplog.text
 
 
 def test_a_checkpoint_that_cannot_be_read_removes_nothing(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tamis.errors import PipelineError
-from tamis.spark.passed import PassedFiles
+from tamis.spark.passed import PassedFiles, files_of_batch
 
 
 class Checkpoint:
@@ -94,3 +94,23 @@ def test_another_format_is_refused(checkpoint: Checkpoint) -> None:
     (checkpoint.folder / "offsets" / "0").write_text("v2\n{}\n-")
     with pytest.raises(PipelineError, match="'v2'"):
         PassedFiles(checkpoint.folder).more()
+
+
+def test_the_files_of_a_batch_that_is_not_done(checkpoint: Checkpoint) -> None:
+    checkpoint.found(0, "a", "b")
+    checkpoint.batch(0)
+    assert list(files_of_batch(checkpoint.folder, 1)) == []  # there is none
+    checkpoint.found(1, "c")
+    checkpoint.batch(1)
+    (checkpoint.folder / "commits" / "1").unlink()
+    assert list(files_of_batch(checkpoint.folder, 0)) == [f"file:///x/batch=1/{n}" for n in "ba"]
+    assert list(files_of_batch(checkpoint.folder, 1)) == ["file:///x/batch=1/c"]
+    checkpoint.batch(1)
+    assert list(files_of_batch(checkpoint.folder, 2)) == []
+
+
+def test_a_source_of_another_kind_may_write_what_it_likes(checkpoint: Checkpoint) -> None:
+    checkpoint.found(0, "a")
+    checkpoint.batch(0)
+    checkpoint.write("offsets/0", "{}", "offset 3", json.dumps({"logOffset": 0}))
+    assert list(files_of_batch(checkpoint.folder, 0)) == ["file:///x/batch=1/a"]

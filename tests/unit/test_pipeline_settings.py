@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tamis.cli.run import _line
 from tamis.errors import InvalidSettings, MissingExtra, PipelineError
+from tamis.spark.columns_ddl import names_of
 from tamis.spark.pipeline import Pipeline, Status
 from tamis.spark.settings import PipelineSettings, read_settings
 
@@ -18,7 +20,7 @@ state = "state"
 [events]
 path = "in"
 format = "csv"
-schema = "id string, price double"
+schema = "id string, price double, posted timestamp, lon double, lat double"
 [events.columns]
 time = "posted"
 points = { place = ["lon", "lat"] }
@@ -58,7 +60,7 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
     assert (settings.matching.mode, settings.matching.tokens) == ("replicated", 4)
     assert settings.metrics_port == 9100
     assert settings.spark["spark.sql.shuffle.partitions"] == 2
-    assert settings.notifications.outbox == "sqlite:///x.db"
+    assert settings.notifications.outbox == f"sqlite:///{tmp_path}/x.db"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,42 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
         ),
         ('state = "state"', "", "state: is missing"),
         ("[events]", "[events", "is not TOML"),
-        ('schema = "id string, price double"', "schema = 3", "events.schema: input should be a"),
+        ('"id string,', '3 #"', "events.schema: input should be a"),
+        ('"id string,', '"nonsense !!,', "events.schema: 'nonsense !!' is no column; expected a"),
+        ('"id string,', '"id strin,', "'strin' of the column 'id' is no type of Spark; did you"),
+        ('"id string,', '"id string, id int,', "events.schema: the column 'id' is there twice"),
+        (
+            "[events.columns]",
+            '[events.columns]\nid = "ad"',
+            "does not have columns.id 'ad'; it has",
+        ),
+        ('"lat"]', '"latitude"]', "does not have columns.points.place 'latitude'"),
+        ("[events.columns]", '[events.columns]\njson = ["body"]', "columns.json 'body'"),
+        ('format = "csv"', "files_per_batch = 2147483648", "events.files_per_batch: input should"),
+        ('mode = "sharded"', "tokens = true", "matching.tokens: input should be a valid integer"),
+        (
+            "[notifications]",
+            '[notifications]\nretention = "500 ms"',
+            "expected a length of time of 1",
+        ),
+        (
+            "[notifications]",
+            '[notifications]\nretention = "999999999 d"',
+            "notifications.retention: expected a length of time of 36500 d at most ('999999999 d'",
+        ),
+        ('"outbox"', '"foo://x"', "notifications.outbox: expected a folder, sqlite:///path or"),
+        ('"outbox"', '"sqlite:///:memory:"', "notifications.outbox: expected a folder, sqlite"),
+        ('"outbox"', '""', "notifications.outbox: expected a folder"),
+        (
+            'path = "searches"',
+            'source = "jdbc"\nurl = "postgresql://a/b"\ntable = "t"',
+            "subscriptions: source 'jdbc' needs a 'url' that begins with jdbc:",
+        ),
+        (
+            'path = "searches"',
+            'source = "store"\nurl = "tamis.db"',
+            "subscriptions: source 'store' needs a 'url' that is sqlite:///path",
+        ),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, before: str, after: str, said: str) -> None:
@@ -96,6 +133,51 @@ def test_mistakes_are_named(tmp_path: Path, before: str, after: str, said: str) 
     with pytest.raises(InvalidSettings) as raised:
         read(tmp_path, WHOLE.replace(before, after, 1))
     assert said in str(raised.value)
+
+
+def test_many_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettings) as raised:
+        read(
+            tmp_path, WHOLE, "matching.tokens=true", "notifications.outbox=foo://zoe:secret@db/x",
+            "events.columns.id=ad", 'notifications.retention="500 ms"',
+        )  # fmt: skip
+    said = str(raised.value)
+    assert all(name in said for name in ("tokens", "outbox", "columns.id", "retention"))
+    assert "secret" not in said
+
+
+def test_columns_may_be_fields_of_json(tmp_path: Path) -> None:
+    whole = WHOLE.replace('"id string,', '"body string,')
+    assert read(tmp_path, whole, 'events.columns.json=["body"]').events.columns_ddl
+    lines = WHOLE.replace('"id string,', '"ad string,').replace('"csv"', '"jsonl"')
+    assert read(tmp_path, lines).events.columns.id == "id"  # lines have no columns
+
+
+@pytest.mark.parametrize(
+    ("ddl", "names"),
+    [
+        ("id string", ["id"]),
+        ("id STRING NOT NULL COMMENT 'a, b', n int", ["id", "n"]),
+        ("`a, ``b``` decimal(10, 2), c: bigint", ["a, `b`", "c"]),
+        ("car struct<mark: string, tags: map<string, int>>, d double", ["car", "d"]),
+        ("größe double", ["größe"]),
+    ],
+)
+def test_names_of_columns(ddl: str, names: list[str]) -> None:
+    assert names_of(ddl) == names
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    assert read(tmp_path, "\ufeff" + WHOLE).name == "ads"
+
+
+def test_a_database_in_a_file_is_taken_from_the_folder_of_the_settings(tmp_path: Path) -> None:
+    store = WHOLE.replace('path = "searches"', 'source = "store"\nurl = "sqlite:///a/x.db"')
+    assert read(tmp_path, store).subscriptions.url == f"sqlite:///{tmp_path}/a/x.db"
+    absolute = read(tmp_path, WHOLE, "notifications.outbox=sqlite:////srv/x.db")
+    assert absolute.notifications.outbox == "sqlite:////srv/x.db"
+    server = read(tmp_path, WHOLE, "notifications.outbox=postgresql://zoe@db/x")
+    assert server.notifications.outbox == "postgresql://zoe@db/x"
 
 
 @pytest.mark.parametrize("change", ["mode", "=x", "name.first=x"])
@@ -119,6 +201,44 @@ def test_folders_are_looked_at_before_spark_starts(tmp_path: Path) -> None:
     (tmp_path / "searches").mkdir()
     pipeline.check()
     assert (tmp_path / "state").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("outbox", "said"),
+    [
+        ("taken", r"taken is a file; expected a folder"),
+        ("taken/outbox", r"taken/outbox cannot be made"),
+        ("sqlite:///none/x.db", r"there is no folder .*/none for the database"),
+        ("sqlite:///in", r"/in is a folder; expected a file"),
+    ],
+)
+def test_the_outbox_is_looked_at_before_spark_starts(
+    tmp_path: Path, outbox: str, said: str
+) -> None:
+    for name in ("in", "searches"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "taken").touch()
+    with pytest.raises(PipelineError, match=rf"notifications\.outbox: .*{said}"):
+        Pipeline(read(tmp_path, WHOLE, f"notifications.outbox={outbox}")).check()
+
+
+def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    pipeline = Pipeline(read(tmp_path, WHOLE, "notifications.outbox=taken", "state=taken/state"))
+    with pytest.raises(PipelineError) as raised:
+        pipeline.check()
+    names = [line.partition(":")[0] for line in str(raised.value).splitlines()]
+    assert names == ["events.path", "subscriptions.path", "state", "notifications.outbox"]
+
+
+def test_columns_that_nobody_says(tmp_path: Path) -> None:
+    for name in ("in", "searches", "state"):
+        (tmp_path / name).mkdir()
+    pipeline = Pipeline(read(tmp_path, re.sub("schema = .*", "", WHOLE)))
+    with pytest.raises(PipelineError, match=r"events\.schema: there is no csv file"):
+        pipeline.check()
+    (tmp_path / "state" / "columns.json").write_text('{"schema": "`id` string"}')
+    pipeline.check()
 
 
 def test_the_status_line() -> None:

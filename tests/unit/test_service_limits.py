@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tamis import errors
@@ -86,6 +88,20 @@ def test_every_error_a_request_can_cause_has_a_status() -> None:
     assert status_of(errors.InvalidDelivery("x")) == 422
     assert status_of(errors.FilterTooComplex("levels", 2, 1, "less")) == 422
     assert problem_of(errors.StorageUnavailable("away"))["status"] == 503
+
+
+def test_the_pipeline_finds_a_database_beside_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its settings lie in another folder, and paths in them are taken from there."""
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    settings = ServiceSettings(Path("data"), "sqlite:///alerts.db?timeout=5")
+    read = read_settings(write_pipeline(settings))
+    assert read.subscriptions.url == f"sqlite:///{tmp_path}/alerts.db?timeout=5"
+    assert read.notifications.outbox == read.subscriptions.url
+    away = "postgresql://tamis@db/tamis"
+    assert ServiceSettings(Path("data"), away).database_url == away
 
 
 @pytest.mark.parametrize("kafka", [None, KafkaSettings("broker:9092", "events")])

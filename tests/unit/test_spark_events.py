@@ -260,6 +260,74 @@ def test_a_schema_of_the_index_costs_only_the_rows_of_plain_columns_that_break_i
     assert list(index.match_batch(events.attributes)) == [["s"]]
 
 
+def test_dates_that_python_cannot_hold_cost_their_row_only() -> None:
+    far = pa.array([0, 200_000_000, 2_932_897, None], pa.int32()).cast(pa.date32())
+    columns = {"id": ["a", "b", "c", "d"], "day": far, "x": [1, 2, 3, 4]}
+    for mapping in (EventMapping(), EventMapping(time="day"), EventMapping(until="day")):
+        events = read(columns, mapping)
+        assert events.ids.to_pylist() == ["a", "d"]
+        assert [position for position, _ in events.dead] == [1, 2]
+
+
+def test_an_id_with_half_a_surrogate_pair_costs_its_row_only() -> None:
+    lines = ['{"id": "a", "x": 1}', '{"id": "\\ud800", "x": 1}', '{"id": "c", "x": 1}']
+    events = read({"line": lines}, EventMapping(json=["line"]))
+    assert events.ids.to_pylist() == ["a", "c"]
+    ((position, reason),) = events.dead
+    assert position == 1
+    assert "lone surrogate" in reason
+    reason.encode()
+
+
+def test_an_error_that_is_not_utf8_costs_its_row_only() -> None:
+    columns = {"id": ["a", "b"], "x": [1, 2], "e": not_utf8(b"no\xff", b"never")}
+    events = read(columns, EventMapping(error="e"))
+    assert [position for position, _ in events.dead] == [0, 1]
+    assert "no\\xff" in events.dead[0][1]
+
+
+def test_what_python_cannot_hold_inside_of_others_is_told_too() -> None:
+    kind = pa.struct([("a", pa.string()), ("b", pa.list_(pa.string()))])
+    inner = pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), not_utf8(b"x", b"\xff"))
+    held = pa.StructArray.from_arrays([pa.array(["y"]), inner], fields=list(kind))
+    batch = pa.RecordBatch.from_arrays([pa.array(["1"]), held], ["id", "deep"])
+    assert json.loads(row_as_json(batch, 0)) == {"id": "1", "deep": {"a": "y", "b": ["x", "\\xff"]}}
+    ((_, reason),) = EventReader(EventMapping(), batch.schema).read(batch).dead
+    assert "\\xff" in reason
+
+
+def test_coordinates_may_be_decimals() -> None:
+    numbers = pa.array([Decimal("4.50")], pa.decimal128(8, 2))
+    place = pa.StructArray.from_arrays([numbers, numbers], ["lon", "lat"])
+    events = read(
+        {"id": ["a"], "x": numbers, "y": numbers, "place": place, "tags": [["t"]]},
+        EventMapping(points={"p": ("x", "y")}),
+    )
+    (held,) = attributes(events)
+    assert held["p"] == held["place"] == (Point(4.5, 4.5),)
+    plain = read({"id": ["a"], "x": numbers, "y": numbers}, EventMapping(points={"p": ("x", "y")}))
+    assert attributes(plain) == [{"p": (Point(4.5, 4.5),)}]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_point_and_an_attribute_of_its_name_are_given_twice(as_json: bool) -> None:
+    row = {"lon": 1.0, "lat": 2.0, "place": "Paris"}
+    mapping = EventMapping(points={"place": ("lon", "lat")}, json=["line"] if as_json else ())
+    columns = {"line": [json.dumps(row)]} if as_json else {name: [v] for name, v in row.items()}
+    events = read({"id": ["a"], **columns}, mapping)
+    assert "'place' is given twice" in events.dead[0][1]
+
+
+def test_fields_of_lines_are_chosen_and_hold_json_themselves() -> None:
+    line = {"value": "a", "car": {"mark": "FORD", "year": 2014}, "x": 1, "body": '{"y": 2}'}
+    mapping = EventMapping(id="value", json=["value", "body"], fields=["car.mark", "y"])
+    events = read({"value": [json.dumps(line)]}, mapping)
+    assert events.ids.to_pylist() == ["a"]
+    assert attributes(events) == [{"car.mark": ("FORD",), "y": (2,)}]
+    with pytest.raises(InvalidEvent, match="no column 'body'"):
+        read({"value": ["{}"], "other": [1]}, mapping)
+
+
 def test_points_and_validity_in_json() -> None:
     mapping = EventMapping(
         json=["line"], until="to", points={"place": ("at.lon", "at.lat"), "other": ("x", "y")}

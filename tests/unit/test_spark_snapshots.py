@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +300,64 @@ def test_a_change_that_cannot_be_read_is_kept_and_changes_nothing(
     assert rejected() == reasons
 
 
+def test_values_that_python_cannot_hold_cost_their_changes_only(
+    store: SnapshotStore, tmp_path: Path
+) -> None:
+    folder = tmp_path / "changes"
+    folder.mkdir()
+    store.apply({}, 0)
+    at = pa.array(
+        [None, None, None, {"until": 10**18}, {"until": None}, None],
+        pa.struct([("until", pa.timestamp("us"))]),
+    )
+    table = pa.table(
+        {
+            "sequence": pa.array([Decimal(number) for number in range(1, 7)], pa.decimal128(20, 0)),
+            "op": ["upsert"] * 5 + ["delete"],
+            "id": raw_text(b"s1", b"s2\xff", b"s3", b"s4", b"s5", b"s6\xff"),
+            "filter": raw_text(b"x < 5", b"x < 5", b"x < \xfe", b"x < 5", b"x < 5", b"x < 5"),
+            "delivery": at,
+        }
+    )
+    pq.write_table(table, folder / "1.parquet")
+    write_lines(folder / "2.jsonl", upsert(7))
+    source = ChangeDirectory(folder)
+    assert sequences(source, 2) == [3, 4, 5, 6, 7]
+    version = Follower(store, source).refresh()
+    assert version.sequence == 7
+    assert [row[0] for row in matched(version, {"x": 1})] == ["s1", "s5", "s7"]
+    kept = [json.loads(file.read_text()) for file in (store.path / "rejected").iterdir()]
+    reason_of = {one["place"]: one["reason"] for one in kept}
+    assert reason_of.keys() == {f"1.parquet, row {number}" for number in (1, 2, 3, 5)}
+    assert "s2\\xff cannot be read: it is no UTF-8" in reason_of["1.parquet, row 1"]
+    assert "filter: x < \\xfe cannot be read" in reason_of["1.parquet, row 2"]
+    assert "delivery: " in reason_of["1.parquet, row 3"]
+    assert "s6\\xff" in reason_of["1.parquet, row 5"]
+
+
+def raw_text(*texts: bytes) -> pa.Array:
+    """Text as it is, whether it is UTF-8 or not."""
+    return pa.array(texts, pa.binary()).view(pa.string())
+
+
+def test_a_table_of_deletions_needs_no_filters(tmp_path: Path) -> None:
+    table = pa.table({"sequence": [1, 2], "op": ["delete", "upsert"], "id": ["s1", "s2"]})
+    pq.write_table(table, tmp_path / "1.parquet")
+    pq.write_table(table.drop_columns("op"), tmp_path / "2.parquet")
+    whole, deletion, upsert = ChangeDirectory(tmp_path).after(0)
+    assert (deletion.id, deletion.subscription, deletion.problem) == ("s1", None, "")
+    assert "no 'filter'" in upsert.problem
+    assert (whole.place, "no column 'filter'" in whole.problem) == ("2.parquet", True)
+
+
+def test_a_carriage_return_ends_no_line(tmp_path: Path) -> None:
+    held = b'{"sequence": 1,\r "id": "s1", "filter": "x < 5"}\r\n\r\n{"sequence": 2,\r'
+    (tmp_path / "1.jsonl").write_bytes(held + b'"op": "delete", "id": "s1"}\n')
+    changes = ChangeDirectory(tmp_path).after(0)
+    assert [(one.sequence, one.problem) for one in changes] == [(1, ""), (2, "")]
+    assert changes[1].place == f"1.jsonl, byte {held.rindex(b'{')}"
+
+
 # -- pins and the log
 
 
@@ -352,3 +411,28 @@ def test_a_row_may_have_a_square_around_a_place() -> None:
     wanted = Subscription("s", "TRUE", location=(1, 2), radius_m=500, area="square")
     assert subscription_of(row) == wanted
     assert subscription_of({**row, "area": None}).area == "circle"
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"format": 1},
+        {"format": 1, "number": 1, "sequence": 0, "n_bytes": 0, "tokens": 3},
+        {"format": 1, "number": 1, "sequence": 0, "n_bytes": 0, "tokens": [[1]]},
+        {"format": 1, "sequence": 0, "n_bytes": 0, "tokens": []},
+    ],
+)
+def test_a_version_that_lacks_something_is_named(
+    store: SnapshotStore, held: dict[str, Any]
+) -> None:
+    store.apply({}, 0)
+    store._file(1).write_text(json.dumps(held))
+    with pytest.raises(SnapshotError, match=r"versions/0*1\.json is damaged .*back-up"):
+        store.latest()
+
+
+@pytest.mark.parametrize("held", [{"format": 1}, {"format": 1, "n_tokens": "x"}])
+def test_a_store_that_lacks_something_is_named(store: SnapshotStore, held: dict[str, Any]) -> None:
+    (store.path / "store.json").write_text(json.dumps(held))
+    with pytest.raises(SnapshotError, match=r"store\.json is damaged .*back-up"):
+        SnapshotStore(store.path)

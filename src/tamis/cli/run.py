@@ -39,7 +39,7 @@ class RunJob:
     _stopped: Stop = field(default_factory=Stop)
 
     def run(self) -> None:
-        """Run until SIGTERM, SIGINT or a failure; with ``once`` until all is done.
+        """Run until SIGTERM, SIGINT or a failure; with ``once`` at most until all is done.
 
         With ``until_eof`` also until the end of standard input.
         """
@@ -50,7 +50,7 @@ class RunJob:
             threading.Thread(target=self._stop_at_eof, name="stdin", daemon=True).start()
         with self._stopping_cleanly(pipeline):
             if self.once:
-                pipeline.run_once()
+                pipeline.run_once(lambda: self._stopped.wait(0))
                 pipeline.tidy()
             elif self._wait_for_state(pipeline):
                 self._serve_metrics(pipeline)

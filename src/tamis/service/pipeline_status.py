@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from tamis.settings import read_toml
 
 __all__ = ["PipelineStatus", "read_status"]
 
@@ -34,7 +35,7 @@ class PipelineStatus:
 def read_status(settings: Path) -> PipelineStatus | None:
     """The status of the pipeline with a settings file; None where it cannot be read."""
     try:
-        state = tomllib.loads(settings.read_text(encoding="utf-8"))["state"]
+        state = read_toml(settings)["state"]
         held: dict[str, Any] = json.loads(
             (settings.absolute().parent / state / _STATUS_FILE).read_text(encoding="utf-8")
         )

@@ -10,6 +10,8 @@ from tamis.service.sending.settings import SenderSettings
 
 __all__ = ["KafkaSettings", "ServiceSettings"]
 
+_SQLITE = "sqlite:///"
+
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
@@ -29,6 +31,9 @@ class ServiceSettings:
     where subscriptions may have their notifications sent. ``pipeline`` is the settings file of the
     pipeline, if it is not the one in ``data``.
 
+    A database of SQLite is taken from the working directory; whoever gets its address from here,
+    as the pipeline in another folder does, finds the same.
+
     >>> ServiceSettings(Path("/var/lib/tamis")).database_url
     'sqlite:////var/lib/tamis/tamis.db'
     """
@@ -45,7 +50,11 @@ class ServiceSettings:
     @property
     def database_url(self) -> str:
         """The address of the database."""
-        return self.database or f"sqlite:///{self.data.absolute()}/tamis.db"
+        if self.database is None:
+            return f"{_SQLITE}{self.data.absolute()}/tamis.db"
+        path = self.database.removeprefix(_SQLITE)
+        is_file = path not in (self.database, "", ":memory:")
+        return f"{_SQLITE}{Path(path).absolute()}" if is_file else self.database
 
     @property
     def pipeline_file(self) -> Path:

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from tamis.errors import InvalidSubscription, PipelineError, TamisError
 from tamis.model import Subscription
 from tamis.spark.subscriptions import FIELDS, subscription_of
+from tamis.spark.table_rows import dicts_of
 from tamis.values import load_json
 
 if TYPE_CHECKING:
@@ -74,17 +76,18 @@ class ChangeTable:
 
     def after(self, sequence: int) -> list[Change]:
         """The changes after a sequence."""
+        from pyspark.sql import functions as f
+
         frame = self._read()
         # Databases differ in the case they give names back in.
         frame = frame.toDF(*(name.lower() for name in frame.columns))
         check_columns(frame.columns)
         names = [name for name in ("sequence", "op", *FIELDS) if name in frame.columns]
-        rows = frame.select(*names).where(frame["sequence"] > sequence).orderBy("sequence")
-        changes = []
-        for row in rows.collect():
-            held = row.asDict(recursive=True)
-            changes.append(change_of(held, f"sequence {held['sequence']}"))
-        return changes
+        number = f.col("sequence")
+        # What is no sequence is fetched too, for it to be told.
+        is_wanted = (number > sequence) | (number <= 0) | number.isNull()
+        rows = frame.select(*names).where(is_wanted).orderBy("sequence").toArrow()
+        return [change_of(held, f"sequence {held['sequence']}") for held in dicts_of(rows)]
 
 
 @dataclass
@@ -165,7 +168,7 @@ def change_of(held: Any, place: str) -> Change:
     raw = dict(held) if isinstance(held, dict) else {}
     sequence = raw.pop("sequence", None)
     id = raw.get("id")
-    number = sequence if isinstance(sequence, int) and not isinstance(sequence, bool) else 0
+    number = _whole(sequence)
     text = json.dumps(held, default=str, ensure_ascii=False)
     name = id if isinstance(id, str) else ""
     try:
@@ -187,6 +190,13 @@ def change_of(held: Any, place: str) -> Change:
         return Change(number, name, None, str(error) or repr(error), place, text)
 
 
+def _whole(sequence: Any) -> int:
+    """A whole number, also one that a database holds as a decimal; 0 for what is none."""
+    if isinstance(sequence, Decimal) and sequence == sequence.to_integral_value():
+        return int(sequence)
+    return sequence if isinstance(sequence, int) and not isinstance(sequence, bool) else 0
+
+
 def change_in(line: bytes, place: str) -> Change:
     """The change that a line of a file stands for."""
     try:
@@ -201,16 +211,17 @@ def lines_of(file: Path, first: int, last: int) -> Iterator[tuple[bytes, str]]:
     with file.open("rb") as opened:
         opened.seek(first)
         content = opened.read(last - first)
-    for line in content.splitlines(keepends=True):
+    # Not splitlines, which ends a line at a carriage return as well: to JSON that is a space.
+    for line in content.split(b"\n"):
         if line.strip():
             yield line, f"{file.name}, byte {first}"
-        first += len(line)
+        first += len(line) + 1
 
 
 def rows_of(table: pa.Table, first: int, name: str) -> Iterator[tuple[dict[str, Any], str]]:
     """The rows of a table that begins at a row of a file, and the place of each."""
     names = [name for name in ("sequence", "op", *FIELDS) if name in table.column_names]
-    for number, row in enumerate(table.select(names).to_pylist(), first):
+    for number, row in enumerate(dicts_of(table.select(names)), first):
         yield row, f"{name}, row {number}"
 
 
@@ -254,14 +265,17 @@ def _read_table(file: Path, sequence: int) -> Iterator[Change]:
         yield Change(0, "", None, str(error), file.name)
         return
     for row, place in rows_of(table, 0, file.name):
-        number = row["sequence"]
-        if not isinstance(number, int) or not 0 < number <= sequence:
+        if not 0 < _whole(row["sequence"]) <= sequence:
             yield change_of(row, place)
 
 
 def check_columns(names: list[str]) -> None:
-    """Raise InvalidSubscription if a table of changes lacks a column that it must have."""
-    absent = [name for name in ("sequence", "id", "filter") if name not in names]
+    """Raise InvalidSubscription if a table of changes lacks a column that it must have.
+
+    Where there is no ``op`` all of them save a subscription, and so must have a filter.
+    """
+    needed = ("sequence", "id") if "op" in names else ("sequence", "id", "filter")
+    absent = [name for name in needed if name not in names]
     if absent:
         raise InvalidSubscription(
             f"the changes have no column {absent[0]!r}; they have {', '.join(names)}"

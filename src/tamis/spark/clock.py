@@ -102,8 +102,14 @@ def _last_batch_time(checkpoint: Path) -> float:
 
 def _times_ms(path: Path) -> dict[str, int]:
     """The watermark and the time of a micro-batch, from the second line of Spark's log of it."""
-    version, metadata = path.read_text().split("\n", 2)[:2]
-    if version != "v1":
-        raise PipelineError(f"{path} has the format {version!r}; this Tamis reads 'v1'")
-    held = json.loads(metadata)
-    return {name: int(held[name]) for name in ("batchWatermarkMs", "batchTimestampMs")}
+    try:
+        version, _, rest = path.read_text().partition("\n")
+        if version not in ("", "v1"):
+            raise PipelineError(f"{path} has the format {version!r}; this Tamis reads 'v1'")
+        held = json.loads(rest.partition("\n")[0])
+        return {name: int(held[name]) for name in ("batchWatermarkMs", "batchTimestampMs")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PipelineError(
+            f"{path}, Spark's log of a micro-batch, is damaged ({error!r}); restore the state "
+            "folder from a back-up, or begin with a new one and a new outbox"
+        ) from None

@@ -15,6 +15,7 @@ from tamis.spark.passed import PassedFiles
 _logger = logging.getLogger(__name__)
 
 _EVERY_S = 10.0
+_N_REMEMBERED = 10_000  # names that were removed; all there ever were may be too many
 
 
 class EventFiles:
@@ -23,6 +24,9 @@ class EventFiles:
     ``read_until`` is when the newest file was written that it has read, in seconds since 1970; 0
     before it is known. Those that were passed are removed ``keep`` after they were written,
     without ``keep`` none is; which ones were passed is what Spark's checkpoint says.
+
+    Spark reads a name once. A file that comes under the name of one that was read is told about,
+    and never removed: it is another one if it was not written at the same moment.
     """
 
     def __init__(self, folder: Path, checkpoint: Path, keep: timedelta | None) -> None:
@@ -31,6 +35,7 @@ class EventFiles:
         self._read = PassedFiles(checkpoint, n_left=0)
         self._passed = PassedFiles(checkpoint)
         self._queue: list[tuple[int, str]] = []  # milliseconds and name, the oldest first
+        self._removed: dict[str, int] = {}  # name and milliseconds, the first removed first
         self._is_first, self._next = True, 0.0
 
     def tidy(self) -> None:
@@ -47,17 +52,40 @@ class EventFiles:
             _logger.warning("old files of events are not removed: %s", error)
 
     def _notice(self, passed: dict[str, int]) -> None:
-        if not passed:
-            return
-        # At first it is all that was ever read, of which most has been removed.
-        there = {path.name for path in self._folder.iterdir()} if self._is_first else None
-        self._is_first = False
+        there = {path.name for path in self._folder.iterdir()}
+        for name in there & self._removed.keys():
+            self._is_same(name, self._removed.pop(name))
         for name, written in passed.items():
             plain = unquote(name)
-            if there is None or plain in there:
+            # At first it is all that was ever read, of which most has been removed.
+            if not self._is_first or (plain in there and self._is_same(plain, written)):
                 heappush(self._queue, (written, plain))
+        self._is_first = self._is_first and not passed
 
     def _remove_before(self, moment: float) -> None:
         while self._queue and self._queue[0][0] < moment * 1_000:
-            (self._folder / self._queue[0][1]).unlink(missing_ok=True)
+            written, name = self._queue[0]
+            if self._is_same(name, written):
+                (self._folder / name).unlink(missing_ok=True)
+                self._remember(name, written)
             heappop(self._queue)
+
+    def _remember(self, name: str, written: int) -> None:
+        self._removed[name] = written
+        if len(self._removed) > _N_REMEMBERED:
+            del self._removed[next(iter(self._removed))]
+
+    def _is_same(self, name: str, written: int) -> bool:
+        """Whether the file of a name is the one that was read, or gone; says so if it is not."""
+        try:
+            found = (self._folder / name).stat().st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return True
+        if found != written:
+            _logger.warning(
+                "%s has the name of a file that was read, but was written at another time; it is "
+                "not removed, and not read if it is new: Spark reads a name once. Give it a name "
+                "that was never there",
+                self._folder / name,
+            )
+        return found == written

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 # Python's datetimes hold the years 1 to 9999, Spark's go further.
 _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+_DAY_US = 86_400_000_000
+_COORDINATES = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,10 @@ class EventMapping:
     ``points`` makes a point of two columns: ``{"place": ("lon", "lat")}``. ``json`` names the
     columns that hold JSON objects as text; their fields are attributes, under the prefix given
     in a mapping (``{"body": "car."}``). ``id``, ``time``, ``until``, ``payload`` and the two of
-    a point may also name a field of such an object. ``attributes`` says which columns count;
-    without it all others do. A row is a dead letter where the column ``error`` is not null, and
-    that is the reason. ``until`` is till when an event is valid; a stream keeps those that have
-    one for late joiners.
+    a point may also name a field of such an object. ``attributes`` says which columns count, and
+    ``fields`` which fields of the JSON objects, by their dotted names; without them all do. A row
+    is a dead letter where the column ``error`` is not null, and that is the reason. ``until`` is
+    till when an event is valid; a stream keeps those that have one for late joiners.
 
     A nested struct or map is flattened with dots; an array is several values; a struct of lon
     and lat is a point, one of low and high a range, one of polygon (WKT) a polygon.
@@ -52,6 +54,7 @@ class EventMapping:
     attributes: Sequence[str] | None = None
     error: str | None = None
     until: str | None = None
+    fields: Sequence[str] | None = None
 
     @property
     def own_columns(self) -> set[str]:
@@ -77,7 +80,9 @@ class EventMapping:
         if len(set(names)) < len(names):
             raise InvalidEvent(f"the events have two columns of the same name: {', '.join(names)}")
         has_json = bool(self.prefix_of_json)
-        needed = [*self.prefix_of_json, *(self.attributes or [])]
+        objects = list(self.prefix_of_json)
+        # Where one object is all there is, the others are fields of it.
+        needed = [*(objects[:1] if names == objects[:1] else objects), *(self.attributes or [])]
         needed += [self.error] if self.error else []
         sides = (side for pair in self.points.values() for side in pair)
         own = (self.id, self.time, self.until, self.payload, *sides)
@@ -161,14 +166,15 @@ class EventReader:
     def _plain_columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array] | None:
         """Attributes as flat columns; None if a row holds more than columns can say."""
         columns: dict[str, pa.Array] = {}
-        for own in (self.mapping.id, self.mapping.time, self.mapping.until):
+        mapping = self.mapping
+        for own in (mapping.id, mapping.time, mapping.until, mapping.error):
             if own and not _is_in_python(batch.column(own)):
                 return None
         for name in self.names:
             for dotted, column in _flat(name, batch.column(name)):
                 if dotted in columns or not _is_in_python(column):
                     return None
-                columns[dotted] = column
+                columns[dotted] = _as_values(column)
         for name, sides in self.mapping.points.items():
             parts = [batch.column(side).cast(pa.float64(), safe=False) for side in sides]
             if name in columns:
@@ -243,14 +249,17 @@ def _flat(name: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
     if pa.types.is_struct(column.type) and not is_point(column.type):
         for inner, part in zip(column.type, column.flatten(), strict=True):
             yield from _flat(f"{name}.{inner.name}", part)
-    elif pa.types.is_date(column.type):
-        yield name, column.cast(pa.timestamp("us")).cast(TIMESTAMP)
-    elif pa.types.is_decimal(column.type):
-        yield name, column.cast(pa.int64())
-    elif pa.types.is_timestamp(column.type):
-        yield name, column.cast(TIMESTAMP)
     elif not pa.types.is_null(column.type):
         yield name, column
+
+
+def _as_values(column: pa.Array) -> pa.Array:
+    """A column that Python can hold, in the type in which the index takes it."""
+    if pa.types.is_date(column.type):
+        return column.cast(pa.timestamp("us")).cast(TIMESTAMP)
+    if pa.types.is_decimal(column.type):
+        return column.cast(pa.int64())
+    return column.cast(TIMESTAMP) if pa.types.is_timestamp(column.type) else column
 
 
 def _is_in_python(column: pa.Array) -> bool:
@@ -260,10 +269,14 @@ def _is_in_python(column: pa.Array) -> bool:
             column.validate(full=True)
         except pa.ArrowInvalid:
             return False
-    if not pa.types.is_timestamp(column.type):
+    if pa.types.is_timestamp(column.type):
+        first, last, numbers = _FIRST_US, _LAST_US, pa.int64()
+    elif pa.types.is_date32(column.type):
+        first, last, numbers = _FIRST_US // _DAY_US, _LAST_US // _DAY_US, pa.int32()
+    else:
         return True
-    ends = pc.min_max(column.cast(pa.int64())).as_py()
-    return ends["min"] is None or (ends["min"] >= _FIRST_US and ends["max"] <= _LAST_US)
+    ends = pc.min_max(column.cast(numbers)).as_py()
+    return ends["min"] is None or (ends["min"] >= first and ends["max"] <= last)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -300,7 +313,7 @@ def _check_own(mapping: EventMapping, schema: pa.Schema) -> None:
     for pair in mapping.points.values():
         for name in set(pair) & set(schema.names):
             kind = schema.field(name).type
-            if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+            if not any(test(kind) for test in _COORDINATES):
                 raise InvalidEvent(f"the column {name!r} of a point is {kind}; expected numbers")
 
 

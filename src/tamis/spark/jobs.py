@@ -1,11 +1,14 @@
-"""Jobs: how they are named in Spark's web interface, what they run on, how they are stopped."""
+"""Jobs: how they are started and named in Spark's web interface, run on what, and stopped."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +45,21 @@ def stoppable(handle: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, i
             raise
 
     return handle_batch
+
+
+def map_batches(frame: DataFrame, function: Callable[..., Any], schema: Any) -> DataFrame:
+    """``frame.mapInArrow``, also where names of columns hold dots, which it takes for fields."""
+    names = frame.columns
+    if not any("." in name or "`" in name for name in names):
+        return frame.mapInArrow(function, schema)
+    numbered = frame.toDF(*(f"_{place}" for place in range(len(names))))
+    return numbered.mapInArrow(partial(_renamed, function, names), schema)
+
+
+def _renamed(
+    function: Callable[..., Any], names: list[str], batches: Iterator[pa.RecordBatch]
+) -> Any:
+    return function(batch.rename_columns(names) for batch in batches)
 
 
 @contextmanager

@@ -1,9 +1,13 @@
-"""Events that stay valid, as the tasks of a stream keep them: Parquet, an event a row as JSON."""
+"""Events that stay valid, as the tasks of a stream keep them: Parquet, an event a row as JSON.
+
+Of events that are not kept the id is there, as they replace what was kept under it before.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,14 @@ from tamis.model import Event
 from tamis.model.event_arrow import values_of
 from tamis.spark.events import TIMESTAMP, Events
 
-__all__ = ["lasting_events", "read_kept", "valid_events", "write_kept"]
+__all__ = [
+    "lasting_events",
+    "passing_ids",
+    "read_kept",
+    "read_untils",
+    "valid_events",
+    "write_kept",
+]
 
 
 def valid_events(events: Events, now: np.datetime64) -> Events:
@@ -39,18 +50,48 @@ def lasting_events(events: Events) -> Iterator[Event]:
         yield Event(id, attributes, payload or b"", time, until)
 
 
-def write_kept(path: Path, events: list[Event]) -> None:
-    """Write events to a file."""
+def passing_ids(events: Events, now: np.datetime64) -> pa.Array:
+    """The ids of the events that are not kept: they have no validity, or it has ended."""
+    is_kept = pc.fill_null(pc.greater(events.untils, _moment(now)), False)
+    return events.ids.filter(pc.invert(is_kept))
+
+
+def write_kept(
+    path: Path, events: list[Event], passing: list[pa.Array], now: np.datetime64
+) -> None:
+    """Write events to a file, and the ids of others, which end as they come."""
     texts = [json.dumps(event.to_json(), ensure_ascii=False) for event in events]
-    untils = pa.array([event.until for event in events], TIMESTAMP)
-    pq.write_table(pa.table({"until": untils, "event": pa.array(texts, pa.string())}), path)
+    n_passing = sum(map(len, passing))
+    columns = {
+        "id": [pa.array([event.id for event in events], pa.string()), *passing],
+        "until": [
+            pa.array([event.until for event in events], TIMESTAMP),
+            pa.repeat(_moment(now), n_passing),
+        ],
+        "event": [pa.array(texts, pa.string()), pa.nulls(n_passing, pa.string())],
+    }
+    pq.write_table(pa.table({n: pa.chunked_array(held) for n, held in columns.items()}), path)
 
 
-def read_kept(path: Path, now: np.datetime64) -> list[Event]:
-    """The events in a file that are still valid."""
+def read_kept(path: Path, now: np.datetime64) -> tuple[list[str], list[Event]]:
+    """The ids of all events in a file, and those events that are still valid."""
     table = pq.read_table(path)
     valid = table.filter(pc.greater(table["until"], _moment(now)))
-    return [Event.from_json(text) for text in valid["event"].to_pylist()]
+    return _ids_in(table), [Event.from_json(text) for text in valid["event"].to_pylist()]
+
+
+def read_untils(path: Path) -> dict[str, int]:
+    """The ids of all events in a file, and in which microsecond the last one of each expires."""
+    table = pq.read_table(path)
+    untils = table["until"].cast(pa.int64()).to_pylist()
+    return dict(sorted(zip(_ids_in(table), untils, strict=True), key=itemgetter(1)))
+
+
+def _ids_in(table: pa.Table) -> list[str]:
+    if "id" not in table.column_names:  # a file of a Tamis that kept nothing but valid events
+        return [json.loads(text)["id"] for text in table["event"].to_pylist()]
+    ids: list[str] = table["id"].to_pylist()
+    return ids
 
 
 def _attributes(events: Events) -> Iterator[Any]:

@@ -10,6 +10,10 @@ A subscription that changes again must not be told again of what it was told bef
 events that it accepted as it was have been told, live or here; they are remembered until they
 expire. What it accepts as it is now, less what is remembered, is told.
 
+An event replaces the one that an earlier micro-batch kept under its id, also if it is not kept
+itself, and nobody has been told of it yet. So a file that says of an id that it came again stays
+for as long as an older file would say otherwise.
+
 Everything a micro-batch adds is in its folder of the match log, which appears whole; what is in
 memory is read from there after a restart.
 """
@@ -20,6 +24,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +36,7 @@ from tamis.delivery import due_times, settings_text
 from tamis.events import EventStore
 from tamis.model import Event, Subscription
 from tamis.spark.events import TIMESTAMP
-from tamis.spark.kept_events import read_kept
+from tamis.spark.kept_events import read_kept, read_untils
 from tamis.spark.layers import sync
 from tamis.spark.snapshots import SnapshotStore
 
@@ -86,7 +91,8 @@ class LateJoiners:
     def __init__(self, log: MatchLog, snapshots: SnapshotStore) -> None:
         self._log, self._snapshots = log, snapshots
         self._store = EventStore()
-        self._told: dict[str, set[str]] = {}
+        self._ids: set[str] = set()  # of the events in the store
+        self._told: dict[str, set[str]] = {}  # event: subscriptions
         self._next = 0  # the first micro-batch whose events are not in the store
 
     def join(
@@ -124,18 +130,17 @@ class LateJoiners:
         """Remember what a subscription was told as it was; what is new in that."""
         if old is None:
             return []
-        told = self._told.setdefault(id, set())
-        more = [event for event in self._accepted(old, now) if event not in told]
-        told.update(more)
+        more = [one for one in self._accepted(old, now) if id not in self._told.get(one, ())]
+        for event in more:
+            self._told.setdefault(event, set()).add(id)
         return [(id, event, _until(self._store[event])) for event in more]
 
     def _matches(self, new: Subscription, version: int, now: np.datetime64) -> list[_Row]:
-        told = self._told.get(new.id, ())
         text = settings_text(new.delivery)
         (due,) = due_times(pa.array([text], pa.string()), now)
         made: list[_Row] = []
         for id in self._accepted(new, now):
-            if id in told:
+            if new.id in self._told.get(id, ()):
                 continue
             event = self._store[id]
             times = (event.time or _datetime(now), _datetime(now), _datetime(due))
@@ -151,25 +156,37 @@ class LateJoiners:
     def _load(self, batch: int, now: np.datetime64) -> None:
         """Take in what the micro-batches before this one have kept."""
         for folder in self._folders(batch):
+            self._load_told(folder)  # of events of earlier micro-batches, so this comes first
             kept: dict[str, Event] = {}
             for file in sorted(folder.glob("kept-*.parquet")):
-                kept.update((event.id, event) for event in read_kept(file, now))
-            for id in kept:
-                if id in self._store:
-                    self._store.delete(id)  # it came again: the newest one counts
+                ids, events = read_kept(file, now)
+                self._replace(ids)
+                kept.update((event.id, event) for event in events)
             self._store.insert_many(kept.values(), _datetime(now))
-            for file in folder.glob("told-*.parquet"):
-                table = pq.read_table(file)
-                pairs = zip(*(table[name].to_pylist() for name in _TOLD.names[:2]), strict=True)
-                for subscription, event in pairs:
-                    self._told.setdefault(subscription, set()).add(event)
+            self._ids.update(kept)
         self._next = batch
+
+    def _load_told(self, folder: Path) -> None:
+        for file in folder.glob("told-*.parquet"):
+            table = pq.read_table(file)
+            pairs = zip(*(table[name].to_pylist() for name in _TOLD.names[:2]), strict=True)
+            for subscription, event in pairs:
+                self._told.setdefault(event, set()).add(subscription)
+
+    def _replace(self, ids: list[str]) -> None:
+        """Forget the events of ids that came again, and who was told of them."""
+        for id in self._ids.intersection(ids):
+            self._ids.remove(id)
+            if id in self._store:
+                self._store.delete(id)
+        for id in self._told.keys() & ids:
+            del self._told[id]
 
     def _folders(self, batch: int) -> Iterable[Path]:
         if batch == self._next + 1:
             return [self._log.path / f"batch={self._next}"]
         numbers = {
-            int(file.parent.name[6:])
+            _batch_of(file)
             for kind in ("kept", "told")
             for file in self._log.path.glob(f"batch=*/{kind}-*.parquet")
         }
@@ -179,15 +196,37 @@ class LateJoiners:
     def _sweep(self, now: np.datetime64) -> None:
         """Let go of what has expired, in memory and in files."""
         self._store.expire(_datetime(now), _SWEEP_EVENTS)
-        for id, events in list(self._told.items()):
-            events.intersection_update([event for event in events if event in self._store])
-            if not events:
-                del self._told[id]
-        for kind in ("kept", "told"):
-            for file in self._log.path.glob(f"batch=*/{kind}-*.parquet"):
-                last = pq.read_table(file, columns=["until"])["until"].cast(pa.int64())
-                if max(last.to_pylist()) <= now.astype("M8[us]").astype(np.int64):
-                    file.unlink()
+        self._ids = {id for id in self._ids if id in self._store}
+        for id in self._told.keys() - self._ids:
+            del self._told[id]
+        moment = int(now.astype("M8[us]").astype(np.int64))
+        for file in self._log.path.glob("batch=*/told-*.parquet"):
+            last = pq.read_table(file, columns=["until"])["until"].cast(pa.int64())
+            if max(last.to_pylist()) <= moment:
+                file.unlink()
+        for file in _outdated(self._log.path.glob("batch=*/kept-*.parquet"), moment):
+            file.unlink()
+
+
+def _outdated(files: Iterable[Path], moment: int) -> Iterator[Path]:
+    """The files of kept events, oldest first, that nobody needs.
+
+    A file is needed while one of its events is valid and did not come again, or came again itself
+    and would be valid in an older file that is there.
+    """
+    held = [(_batch_of(file), file, read_untils(file)) for file in files]
+    held.sort(key=itemgetter(0))
+    newest = {id: batch for batch, _, untils in held for id in untils}
+    older: set[str] = set()
+    for batch, file, untils in held:
+        valid = {id for id, until in untils.items() if until > moment}
+        if older.isdisjoint(untils) and all(newest[id] > batch for id in valid):
+            yield file
+        older |= valid
+
+
+def _batch_of(file: Path) -> int:
+    return int(file.parent.name.removeprefix("batch="))
 
 
 def _table(rows: list[_Row], schema: pa.Schema) -> pa.Table:

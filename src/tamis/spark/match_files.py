@@ -189,8 +189,10 @@ def write_matches(
         file.close()
     if matcher.dead:
         pq.write_table(pa.Table.from_batches([dead_letter_batch(matcher.dead)]), dead_path)
-    if matcher.kept:
-        write_kept(kept_path, matcher.kept)
+    has_kept = bool(matcher.kept or matcher.passing)
+    if has_kept:
+        assert plan.now is not None
+        write_kept(kept_path, matcher.kept, matcher.passing, plan.now)
     _give_back()
     n_events = matcher.n_events if matcher.is_first_shard else 0
     report = [
@@ -199,7 +201,7 @@ def write_matches(
         pa.array([file.n_matches if file else 0], pa.int64()),
         pa.array([dead_path.name if matcher.dead else None], pa.string()),
         pa.array([len(matcher.dead)], pa.int64()),
-        pa.array([kept_path.name if matcher.kept else None], pa.string()),
+        pa.array([kept_path.name if has_kept else None], pa.string()),
     ]
     yield pa.RecordBatch.from_arrays(report, [part.split()[0] for part in REPORT.split(", ")])
 

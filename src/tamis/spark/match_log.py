@@ -4,7 +4,8 @@
 <path>/_aside/                batches that are being written
 <path>/batch=N/matches-*      the matches of a batch, Parquet
 <path>/batch=N/dead-*         the rows of a batch that nobody can read, Parquet
-<path>/batch=N/kept-*         its events with a validity, for late joiners, Parquet
+<path>/batch=N/kept-*         its events with a validity, and the ids of the others, for late
+                              joiners, Parquet
 <path>/batch=N/told-*         which of such events subscriptions that changed were told of, Parquet
 
 A folder ``batch=N`` appears whole, by one rename. Nothing in it changes, but for the matches that
@@ -25,8 +26,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.errors import PipelineError
+from tamis.spark.jobs import map_batches
 from tamis.spark.layers import sync
 from tamis.spark.match_files import REPORT, write_matches
+from tamis.spark.paths import plain_path
 from tamis.spark.snapshots import read_json, write_json
 
 if TYPE_CHECKING:
@@ -140,7 +143,7 @@ class MatchLog:
             spark.readStream.schema(LOG_SCHEMA)
             .option("recursiveFileLookup", "true")
             .option("pathGlobFilter", "matches-*.parquet")
-            .parquet(str(self._folder("*")))
+            .parquet(f"{plain_path(self.path)}/batch=*")
         )
 
     def read(self, spark: SparkSession) -> DataFrame:
@@ -153,9 +156,9 @@ class MatchLog:
 
     def _read(self, spark: SparkSession, schema: str, names: str) -> DataFrame:
         reader = spark.read.schema(schema).option("recursiveFileLookup", "true")
-        return reader.option("pathGlobFilter", names).parquet(str(self.path))
+        return reader.option("pathGlobFilter", names).parquet(plain_path(self.path))
 
-    def _folder(self, batch: int | str) -> Path:
+    def _folder(self, batch: int) -> Path:
         return self.path / f"batch={batch}"
 
 
@@ -166,7 +169,7 @@ def run_tasks(
     written = folder.with_name("written")
     written.mkdir()
     function = partial(write_matches, plan, written, matched_at)
-    report = spread.mapInArrow(function, REPORT).collect()
+    report = map_batches(spread, function, REPORT).collect()
     folder.mkdir()
     for row in report:
         for name in (row.file, row.dead_file, row.kept_file):

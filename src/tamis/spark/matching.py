@@ -14,7 +14,7 @@ import pyarrow as pa
 from tamis.errors import InvalidEvent, PipelineError
 from tamis.spark import tasks
 from tamis.spark.events import EventMapping
-from tamis.spark.jobs import described, memory_bytes
+from tamis.spark.jobs import described, map_batches, memory_bytes
 from tamis.spark.match_log import Written, run_tasks
 from tamis.spark.subscriptions import prepare
 from tamis.spark.versions import Version
@@ -50,17 +50,25 @@ def match(
     mapping = mapping or EventMapping()
     schema = arrow_schema(events)
     mapping.check(schema)
-    absent = [name for name in columns if name not in schema.names or name in tasks.MATCHES.names]
-    if absent:
-        raise InvalidEvent(
-            f"the column {absent[0]!r} cannot be added: the events have {', '.join(schema.names)}"
-        )
+    _check_added(columns, schema.names)
     version = prepare(events.sparkSession, subscriptions, snapshots)
     plan = plan_of(events, version, mapping, mode, n_shards)
     spread = spread_events(events, plan)
     added = [events.schema[name] for name in columns]
     function = partial(tasks.match_rows, plan, tuple(columns))
-    return spread.mapInArrow(function, _result_schema(added))
+    return map_batches(spread, function, _result_schema(added))
+
+
+def _check_added(columns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise InvalidEvent for columns that cannot be added to the result."""
+    for place, name in enumerate(columns):
+        if name not in names or name in tasks.MATCHES.names:
+            raise InvalidEvent(
+                f"the column {name!r} cannot be added: the events have {', '.join(names)}, and "
+                f"the result has {', '.join(tasks.MATCHES.names)}"
+            )
+        if name in columns[:place]:
+            raise InvalidEvent(f"the column {name!r} is to be added twice; name it once")
 
 
 def match_to_parquet(
@@ -114,7 +122,7 @@ def dead_letters(
     if subscriptions is not None:
         version = prepare(events.sparkSession, subscriptions, None)
     function = partial(tasks.dead_rows, tasks.Plan(version, mapping))
-    return events.mapInArrow(function, "reason string, row string")
+    return map_batches(events, function, "reason string, row string")
 
 
 def plan_of(
@@ -150,6 +158,9 @@ def spread_events(events: DataFrame, plan: tasks.Plan) -> DataFrame:
     if plan.n_shards == 1:
         return events
     from pyspark.sql import functions as f
+
+    if tasks.SHARD in events.columns:
+        raise InvalidEvent(f"the column {tasks.SHARD!r} is used by Tamis itself; rename yours")
 
     shards = f.explode(f.array(*(f.lit(shard) for shard in range(plan.n_shards))))
     return events.withColumn(tasks.SHARD, shards).repartitionById(plan.n_shards, tasks.SHARD)

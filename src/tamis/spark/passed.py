@@ -17,7 +17,13 @@ from typing import Any
 
 from tamis.errors import PipelineError
 
-__all__ = ["PassedFiles", "newest_compact", "offsets_before"]
+__all__ = [
+    "PassedFiles",
+    "files_of_batch",
+    "logs_after_commit",
+    "newest_compact",
+    "offsets_before",
+]
 
 
 class PassedFiles:
@@ -49,9 +55,29 @@ class PassedFiles:
 def offsets_before(checkpoint: Path, n_left: int) -> Iterator[tuple[int, int]]:
     """The sources of files of a query, and how far it has read each, but for its last batches."""
     done = max(_numbers(checkpoint / "commits"), default=-1) - n_left
-    file = checkpoint / "offsets" / str(done)
-    if done >= 0 and file.exists():
-        yield from _offsets(file)
+    yield from _offsets_at(checkpoint, done)
+
+
+def files_of_batch(checkpoint: Path, batch: int) -> Iterator[str]:
+    """The paths, as URLs, of the files that a micro-batch reads; it need not be done."""
+    before = dict(_offsets_at(checkpoint, batch - 1))
+    for source, offset in _offsets_at(checkpoint, batch):
+        folder = checkpoint / "sources" / str(source)
+        for path, _ in _entries(folder, before.get(source, -1), offset):
+            yield path
+
+
+def logs_after_commit(checkpoint: Path) -> Iterator[tuple[Path, int]]:
+    """The logs with files that no committed batch has read, and the offset these come after."""
+    done = dict(offsets_before(checkpoint, n_left=0))
+    for folder in (checkpoint / "sources").glob("*"):
+        offset = done.get(int(folder.name), -1) if folder.name.isdigit() else None
+        if offset is None:
+            continue
+        for suffix in ("", ".compact"):
+            for number in list(_numbers(folder, suffix)):
+                if number > offset:
+                    yield folder / f"{number}{suffix}", offset
 
 
 def newest_compact(folder: Path) -> Path | None:
@@ -60,12 +86,22 @@ def newest_compact(folder: Path) -> Path | None:
     return None if newest is None else folder / f"{newest}.compact"
 
 
+def _offsets_at(checkpoint: Path, batch: int) -> Iterator[tuple[int, int]]:
+    """How far a batch goes in each source of files; nothing where there is no such batch."""
+    file = checkpoint / "offsets" / str(batch)
+    if batch >= 0 and file.exists():
+        yield from _offsets(file)
+
+
 def _offsets(file: Path) -> Iterator[tuple[int, int]]:
     """The sources of files in the log of a batch, and how far each was read."""
     version, _, *lines = file.read_text().splitlines()
     _check(file, version)
     for source, line in enumerate(lines):
-        held = json.loads(line) if line != "-" else None
+        try:
+            held = json.loads(line)
+        except ValueError:
+            continue  # "-", for none yet, or what a source of another kind writes
         if isinstance(held, dict) and "logOffset" in held:
             yield source, int(held["logOffset"])
 

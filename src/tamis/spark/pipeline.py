@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-import os
-import re
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from tamis.errors import PipelineError
+from tamis.spark.checks import initial_mistakes, place_mistakes, source_mistakes
 from tamis.spark.event_files import EventFiles
+from tamis.spark.failures import is_loss, reason_of
+from tamis.spark.identity import check_identity, keep_identity
+from tamis.spark.kept_columns import KeptColumns
+from tamis.spark.paths import plain_path
 from tamis.spark.runtime import is_submitted, session
 from tamis.spark.settings import PipelineSettings
 from tamis.spark.source_logs import SourceLogs
@@ -61,13 +62,9 @@ class Status:
 _LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": 10_000}
 
 
-# What Spark says when it gives a micro-batch up as part of the cluster was lost. The next may do.
-_LOST = re.compile(r"cannot rollback the ResultStage|ExecutorLostFailure|FetchFailed")
 _MOST_STARTS, _WITHIN_S = 3, 600.0  # by itself: a loss that goes on is for somebody to look at
 
-# As in "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file …"; these two only say
-# that there is another.
-_SPARK_ERROR = re.compile(r"\[(?!STREAM_FAILED|FOREACH_BATCH)[A-Z_]{5,}(\.[A-Z_]+)*\] .+")
+_POLL_S = 1
 
 
 class Pipeline:
@@ -86,6 +83,7 @@ class Pipeline:
     def __init__(self, settings: PipelineSettings) -> None:
         self.settings = settings
         self._state = StateFolder(settings.state)
+        self._columns = KeptColumns(self._state, settings.events)
         self._files = _event_files(settings)
         self._logs = SourceLogs([settings.state / "matcher" / "spark", *self._readers()])
         self._spark: SparkSession | None = None
@@ -96,28 +94,22 @@ class Pipeline:
         self._started_again: list[float] = []  # when
 
     def check(self) -> None:
-        """Raise PipelineError for what can be seen to be wrong before Spark is started."""
-        self.check_sources()
-        state = self.settings.state
-        try:
-            state.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise PipelineError(f"state: {state} cannot be made: {error}") from None
-        if not os.access(state, os.W_OK):
-            raise PipelineError(f"state: {state} cannot be written to")
+        """Raise PipelineError for what can be seen to be wrong before Spark is started.
+
+        Makes the folders to write to.
+        """
+        _refuse([*self._source_mistakes(), *place_mistakes(self.settings)])
+        check_identity(self._state, self.settings)
 
     def check_sources(self) -> None:
         """Raise PipelineError for a folder or file to read that is not there; writes nothing."""
-        settings = self.settings
-        for section, path in (
-            ("events.path", settings.events.path),
-            ("subscriptions.path", settings.subscriptions.path),
-        ):
-            if path is not None and not path.is_dir():
-                raise PipelineError(f"{section}: there is no folder {path}; make it first")
+        _refuse(self._source_mistakes())
+        check_identity(self._state, self.settings)
+
+    def _source_mistakes(self) -> list[str]:
         initial = self._initial()
-        if initial is not None:
-            _check_initial(initial)
+        found = [] if initial is None else initial_mistakes(initial)
+        return [*source_mistakes(self.settings, self._columns.is_known), *found]
 
     def claim(self) -> bool:
         """Have the folder ``state`` for this pipeline alone; False while another runs with it."""
@@ -138,14 +130,22 @@ class Pipeline:
             self._state.release()
             raise
 
-    def run_once(self) -> None:
-        """Match the events that are there, publish what is due, and return."""
+    def run_once(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Match the events that are there, publish what is due, and return.
+
+        Once ``is_stopped`` says so, it returns after the micro-batch that is being done. What is
+        left is done by the next start.
+        """
+        steps: list[Callable[[], StreamingQuery | None]] = [
+            lambda: self._start_matching({"availableNow": True}).query,
+            lambda: self._start_notifying(None).query,
+            lambda: self._start_sending(None),
+        ]
         try:
-            _finish(self._start_matching({"availableNow": True}).query)
-            _finish(self._start_notifying(None).query)
-            sending = self._start_sending(None)
-            if sending is not None:
-                _finish(sending)
+            for start in steps:
+                query = None if is_stopped() else start()
+                if query is not None:
+                    _finish(query, is_stopped)
         finally:
             self._state.release()
 
@@ -162,18 +162,18 @@ class Pipeline:
             )
         with ThreadPoolExecutor(1) as threads:  # Java starts while Python reads the engine
             connected = threads.submit(self.connect)
-            from tamis.spark.sources import open_changes, open_events
+            from tamis.spark.sources import open_changes
             from tamis.spark.streaming import match_stream
 
             connected.result()
         settings, spark = self.settings, self._spark
         assert spark is not None
         initial = self._initial()
-        events, mapping = open_events(spark, settings.events)
+        events, mapping = self._columns.open(spark)
         mode = settings.matching.mode
         self._matching = match_stream(
             events,
-            None if initial is None else spark.read.parquet(str(initial)),
+            None if initial is None else spark.read.parquet(plain_path(initial)),
             changes=open_changes(spark, settings.subscriptions),
             checkpoint=settings.state / "matcher",
             n_tokens=settings.matching.tokens,
@@ -184,6 +184,9 @@ class Pipeline:
             readers=self._readers(),
             keep=settings.matching.keep,
         )
+        # Only now: a start that failed binds nobody.
+        keep_identity(self._state, settings)
+        self._columns.keep()
         return self._matching
 
     def _initial(self) -> Path | None:
@@ -258,8 +261,8 @@ class Pipeline:
         """
         for query in self._queries():
             failure = query.exception()
-            if failure is not None and _LOST.search(str(failure)) and self._may_start_again():
-                _logger.warning("%s is started again: %s", query.name, _reason(failure))
+            if failure is not None and is_loss(failure) and self._may_start_again():
+                _logger.warning("%s is started again: %s", query.name, reason_of(failure))
                 self._start_again(query)
             else:
                 _check(query)
@@ -334,33 +337,34 @@ def _event_files(settings: PipelineSettings) -> EventFiles | None:
     return None if folder is None else EventFiles(folder, checkpoint, settings.events.keep)
 
 
-def _check_initial(path: Path) -> None:
-    """Raise PipelineError if there is no Parquet file, or folder of them, that can be read."""
-    if not path.exists():
-        raise PipelineError(f"subscriptions.initial: there is no {path}")
-    for file in [path] if path.is_file() else path.glob("*.parquet"):
-        try:
-            pq.read_metadata(file)
-        except (OSError, pa.ArrowException) as error:
-            said = f"subscriptions.initial: {file} cannot be read: {error}"
-            raise PipelineError(said) from None
+def _refuse(mistakes: Iterable[str]) -> None:
+    """Raise PipelineError if there are any, with all of them."""
+    told = "\n".join(mistakes)
+    if told:
+        raise PipelineError(told)
 
 
-def _finish(query: StreamingQuery) -> None:
-    """Wait for the end of a query; raises PipelineError if it failed."""
+def _finish(query: StreamingQuery, is_stopped: Callable[[], bool]) -> None:
+    """Wait for the end of a query, or stop it; raises PipelineError if it failed."""
     from pyspark.errors import StreamingQueryException
 
+    from tamis.spark.notifier import stop_between_batches
+
     try:
-        query.awaitTermination()
+        while not query.awaitTermination(_POLL_S):
+            if is_stopped():
+                stop_between_batches(query)
+                break
     except StreamingQueryException:
         _check(query)
         raise
+    _check(query)
 
 
 def _check(query: StreamingQuery) -> None:
     failure = query.exception()
     if failure is not None:
-        raise PipelineError(f"{query.name} stopped: {_reason(failure)}")
+        raise PipelineError(f"{query.name} stopped: {reason_of(failure)}")
 
 
 def _batch_seconds(progress: Any) -> float:
@@ -371,12 +375,3 @@ def _waiting_files(progress: Any) -> int:
     """What Spark's file source says in its metrics; other sources have no such figure."""
     sources = [] if progress is None else progress["sources"]
     return sum(int((one.get("metrics") or {}).get("numFilesOutstanding") or 0) for one in sources)
-
-
-def _reason(failure: Any) -> str:
-    """What happened, without the stacks of calls: our own error, a loss, or Spark's innermost."""
-    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-    own = [line for line in lines if "tamis.errors." in line]
-    spark = [found[0] for line in lines for found in [_SPARK_ERROR.search(line)] if found]
-    lost = [line for line in lines if _LOST.search(line)]
-    return (own or lost or spark or lines[:1] or ["for no known reason"])[-1]

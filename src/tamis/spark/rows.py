@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -61,23 +62,43 @@ def _row(held: dict[str, Any], names: list[str], mapping: EventMapping) -> Row:
     if mapping.error is not None and held[mapping.error] is not None:
         raise InvalidEvent(held[mapping.error])
     attributes = {name: held[name] for name in names if held[name] is not None}
-    for column, prefix in mapping.prefix_of_json.items():
-        _add_json(attributes, column, held[column], prefix)
+    objects = mapping.prefix_of_json
+    for column, prefix in objects.items():
+        text = held[column] if column in held else _pop(attributes, column)
+        _add_json(attributes, column, text, prefix)
 
     def taken(name: str | None) -> Any:
         """What a column holds, or else a field of a JSON object."""
         if name is None:
             return None
-        return held[name] if name in held else _pop(attributes, name)
+        return held[name] if name in held and name not in objects else _pop(attributes, name)
 
-    for name, sides in mapping.points.items():
-        lon, lat = map(taken, sides)
-        if not any(side is None or side != side for side in (lon, lat)):
-            attributes[name] = Point(lon, lat)
     id, time, until, payload = map(
         taken, (mapping.id, mapping.time, mapping.until, mapping.payload)
     )
+    points = {name: _point(*map(taken, sides)) for name, sides in mapping.points.items()}
+    if mapping.fields is not None:
+        columns = {name: attributes[name] for name in names if name in attributes}
+        attributes = columns | _chosen(attributes, mapping.fields)
+    for name, point in points.items():
+        if name in attributes:
+            raise InvalidEvent(f"attribute {name!r} is given twice; keep one")
+        if point is not None:
+            attributes[name] = point
     return Row(id, time, until, _payload(payload), attributes)
+
+
+def _point(lon: Any, lat: Any) -> Point | None:
+    """The point of two coordinates, if none is missing."""
+    if any(side is None or side != side for side in (lon, lat)):
+        return None
+    return Point(*(float(side) if isinstance(side, Decimal) else side for side in (lon, lat)))
+
+
+def _chosen(attributes: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """Of the attributes those that are asked for by their dotted names."""
+    chosen = {name: _pop(attributes, name) for name in fields}
+    return {name: held for name, held in chosen.items() if held is not None}
 
 
 def _add_json(attributes: dict[str, Any], column: str, text: Any, prefix: str) -> None:
@@ -136,12 +157,29 @@ def _python_value(scalar: pa.Scalar, is_raw: bool) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError) as error:
-        shown = _shown(scalar)
-        return shown if is_raw else InvalidEvent(f"{shown} cannot be read: {error}")
+        return (
+            _shown(scalar)
+            if is_raw
+            else InvalidEvent(f"{shown_text(scalar)} cannot be read: {error}")
+        )
 
 
-def _shown(scalar: pa.Scalar) -> str:
-    """A text for a value that Python cannot hold; Arrow's own is made by way of Python."""
+def shown_text(scalar: pa.Scalar) -> str:
+    """What can be told of a value that Python cannot hold, as a text."""
+    shown = _shown(scalar)
+    return shown if isinstance(shown, str) else json.dumps(shown, default=_written)
+
+
+def _shown(scalar: pa.Scalar) -> Any:
+    """What can be told of a value that Python cannot hold: a text, or what it is made of.
+
+    Arrow's own text is made by way of Python.
+    """
+    kind = scalar.type
+    if pa.types.is_struct(kind):
+        return {inner.name: _python_value(scalar[i], True) for i, inner in enumerate(kind)}
+    if pa.types.is_list(kind) or pa.types.is_map(kind):
+        return [_python_value(one, True) for one in scalar.values]
     if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
         held: bytes = scalar.as_buffer().to_pybytes()
         return held.decode(errors="backslashreplace")  # not UTF-8: every byte can be told

@@ -17,6 +17,7 @@ import tempfile
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ class SnapshotStore:
             write_json(self.path / "store.json", {"format": FORMAT, "n_tokens": self.n_tokens})
             return
         _check_format(self.path, held)
-        self.n_tokens = int(held["n_tokens"])
+        with _reading(self.path / "store.json"):
+            self.n_tokens = int(held["n_tokens"])
         if n_tokens not in (None, self.n_tokens):
             raise SnapshotError(
                 f"the snapshots at {self.path} have {self.n_tokens} tokens, {n_tokens} were asked "
@@ -100,11 +102,12 @@ class SnapshotStore:
             raise SnapshotError(f"there is no version {number} at {self.path}")
         _check_format(self.path, held)
         layers = self.path / "layers"
-        tokens = tuple(
-            TokenPlace(*(None if name is None else str(layers / name) for name in pair))
-            for pair in held["tokens"]
-        )
-        return Version(held["number"], tokens, held["n_bytes"], held["sequence"])
+        with _reading(self._file(number)):
+            tokens = tuple(
+                TokenPlace(*(None if name is None else str(layers / name) for name in pair))
+                for pair in held["tokens"]
+            )
+            return Version(held["number"], tokens, held["n_bytes"], held["sequence"])
 
     def publish(self, tokens: Iterable[TokenPlace], sequence: int) -> Version:
         """Make the next version of layers that are written."""
@@ -297,6 +300,18 @@ def _rows_of(layer: Layer, ids: Iterable[str]) -> list[int]:
     return rows
 
 
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say which file is to blame where something is missing in it, or is of another kind."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(
+            f"{path} is damaged ({error!r}); restore it from a back-up, or begin with a new "
+            "directory: docs/operations.md says how a pipeline does that"
+        ) from None
+
+
 def _check_format(path: Path, held: dict[str, Any]) -> None:
     if held.get("format") != FORMAT:
         has = held.get("format")
@@ -314,7 +329,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise SnapshotError(f"{path} cannot be read: {error}") from error
+        raise SnapshotError(f"{path} cannot be read: {error}; restore it from a back-up") from error
     if not isinstance(held, dict):
         raise SnapshotError(f"{path} is damaged: it holds no object")
     return held

@@ -58,8 +58,13 @@ def _shorten(log: Path, offset: int) -> None:
     kept = [line for line in lines if not _is_over(json.loads(line), offset)]
     if version != "v1" or len(kept) == len(lines):
         return
+    rewrite_log(log, [version, *kept])
+
+
+def rewrite_log(log: Path, lines: Sequence[str]) -> None:
+    """Write a log of Spark anew, at once."""
     aside = log.with_name(f".{log.name}.shorter")
-    aside.write_text("\n".join([version, *kept]))
+    aside.write_text("\n".join(lines))
     with aside.open("rb") as file:
         os.fsync(file.fileno())
     # Whoever reads the log without its checksum, old or new, is content with what is there.

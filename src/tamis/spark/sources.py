@@ -11,6 +11,7 @@ from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
 from tamis.spark.database import DatabaseOutbox
 from tamis.spark.events import EventMapping
 from tamis.spark.outbox import Outbox, ParquetOutbox
+from tamis.spark.paths import has_pattern, plain_path
 from tamis.spark.settings import EventSettings, SubscriptionSettings
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 LINE = "value"  # the column of Spark's text source
 CORRUPT, ERROR = "_corrupt_record", "_error"
+NOT_UTF8 = "\ufffd"  # what Spark reads in the place of bytes that are no text
+# As RFC 4180 has it: two quotes are one, and lines may break inside them.
+_CSV = {"header": "true", "escape": '"', "multiLine": "true"}
 # Spark passes over files that are older than this beside the newest it has seen; its own week
 # would lose what is moved into the folder late, or comes back from a backup, without a word.
 _OLDEST = {"maxFileAge": "36500d"}
@@ -45,16 +49,30 @@ def open_events(spark: SparkSession, settings: EventSettings) -> tuple[DataFrame
     if settings.format == "jsonl":
         # Lines are read by the tasks, so that one that nobody can read is kept as it is.
         reader = _file_reader(spark, settings)
-        whole = replace(mapping, json=[LINE, *columns.json_objects])
-        return reader.text(str(settings.path)).where(f"trim({LINE}) != ''"), whole
+        objects = [LINE, *columns.json_objects]
+        whole = replace(mapping, json=objects, attributes=None, fields=columns.attributes)
+        return reader.text(_folder(settings)).where(f"trim({LINE}) != ''"), whole
     frame = _open_table(spark, settings)
-    if settings.format == "csv":
-        from pyspark.sql import functions as f
+    return _with_errors(frame, mapping) if settings.format == "csv" else (frame, mapping)
 
-        does_not_fit = f"{CORRUPT} IS NOT NULL"
-        error = f.when(f.expr(does_not_fit), "the line does not fit the columns")
-        return frame.withColumn(ERROR, error).drop(CORRUPT), replace(mapping, error=ERROR)
-    return frame, mapping
+
+def _with_errors(frame: DataFrame, mapping: EventMapping) -> tuple[DataFrame, EventMapping]:
+    """Rows of CSV with what is wrong with their lines, which stand beside that as they are.
+
+    Spark puts the same sign for all bytes that are not UTF-8: such texts are not what was written.
+    """
+    from pyspark.sql import functions as f
+
+    quoted = {name: "`" + name.replace("`", "``") + "`" for name in frame.columns}
+    texts = [f.col(quoted[name]) for name, kind in frame.dtypes if kind == "string"]
+    error = f.when(f.col(CORRUPT).isNotNull(), "the line does not fit the columns").when(
+        f.concat_ws("", *texts).contains(NOT_UTF8),
+        f"the line holds bytes that are not UTF-8, or {NOT_UTF8}, which stands for them",
+    )
+    wanted = mapping.attributes
+    if wanted is None:
+        wanted = [name for name in frame.columns if name != CORRUPT]
+    return frame.withColumn(ERROR, error), replace(mapping, error=ERROR, attributes=wanted)
 
 
 def _open_topic(spark: SparkSession, settings: EventSettings) -> DataFrame:
@@ -70,28 +88,39 @@ def _open_topic(spark: SparkSession, settings: EventSettings) -> DataFrame:
 
 def _file_reader(spark: SparkSession, settings: EventSettings) -> DataStreamReader:
     reader = spark.readStream.option("maxFilesPerTrigger", settings.files_per_batch)
+    if has_pattern(settings.path or ""):
+        # Else Spark reads each file as often as there are files in the micro-batch.
+        reader = reader.option("recursiveFileLookup", "true")
     return reader.options(**_OLDEST)
+
+
+def _folder(settings: EventSettings) -> str:
+    """The folder of the files, as Spark takes it."""
+    assert settings.path is not None
+    return plain_path(settings.path)
 
 
 def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:
     """Files of rows: CSV with a header, or Parquet."""
-    ddl = settings.columns_ddl or _learned_columns(spark, settings)
+    ddl = settings.columns_ddl or learned_columns(spark, settings)
     reader = _file_reader(spark, settings)
     if settings.format == "csv":
-        reader = reader.option("header", "true").option("columnNameOfCorruptRecord", CORRUPT)
+        reader = reader.options(**_CSV).option("columnNameOfCorruptRecord", CORRUPT)
         # Else values would be taken by their position, whatever the header says they are.
         reader = reader.option("enforceSchema", "false")
         ddl += f", {CORRUPT} string"
-    return reader.schema(ddl).format(settings.format).load(str(settings.path))
+    return reader.schema(ddl).format(settings.format).load(_folder(settings))
 
 
-def _learned_columns(spark: SparkSession, settings: EventSettings) -> str:
+def learned_columns(spark: SparkSession, settings: EventSettings) -> str:
     """The columns of the files that are there."""
     reader = spark.read.format(settings.format)
     if settings.format == "csv":
-        reader = reader.option("header", "true").option("inferSchema", "true")
+        reader = reader.options(**_CSV).option("inferSchema", "true")
+        if has_pattern(str(settings.path)):  # to learn, Spark takes even an escaped one for one
+            reader = reader.option("multiLine", "false")
     assert settings.path is not None
-    files = [str(file) for file in sorted(settings.path.glob(f"*.{settings.format}"))]
+    files = [plain_path(file) for file in sorted(settings.path.glob(f"*.{settings.format}"))]
     if not files:
         raise PipelineError(
             f"there is no {settings.format} file in {settings.path} to learn the columns from; "

@@ -16,6 +16,7 @@ from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import ChangeDirectory, ChangeSource
 from tamis.spark.cleaning import LogCleaner
 from tamis.spark.events import EventMapping
+from tamis.spark.file_names import check_names, forget_refused
 from tamis.spark.first_load import is_large, load_changes
 from tamis.spark.follower import Follower
 from tamis.spark.jobs import described, stoppable
@@ -88,16 +89,20 @@ class BatchMatcher:
         n_shards: int | None = None,
         cleaner: LogCleaner | None = None,
         late_joiners: LateJoiners | None = None,
+        checkpoint: Path | None = None,
     ) -> None:
         self.follower, self.pins, self.log = follower, pins, log
         self.mapping, self.mode, self.n_shards = mapping, mode, n_shards
         self.cleaner, self.late_joiners = cleaner, late_joiners
+        self.checkpoint = checkpoint
         self.totals = Written(0, 0, 0)
 
     def __call__(self, events: DataFrame, batch: int) -> Written | None:
         """Match a batch; one that is in the log already was replayed and is left alone."""
         if self.log.has(batch):
             return None
+        if self.checkpoint is not None:
+            check_names(self.checkpoint, batch)
         spark = events.sparkSession
         last = self.pins.get(batch - 1)
         pin = self.pins.get(batch)
@@ -187,9 +192,13 @@ def match_stream(
         follower.store.keeps_changes = True
         late = LateJoiners(match_log, follower.store)
         events = _with_beat(events)
-    matcher = BatchMatcher(follower, pins, match_log, mapping, mode, n_shards, cleaner, late)
+    queried = folder / "spark"
+    forget_refused(queried)
+    matcher = BatchMatcher(
+        follower, pins, match_log, mapping, mode, n_shards, cleaner, late, queried
+    )
     writer = events.writeStream.foreachBatch(stoppable(matcher))
-    writer = writer.option("checkpointLocation", str(folder / "spark"))
+    writer = writer.option("checkpointLocation", str(queried))
     writer = writer.queryName(name or "tamis matcher")
     if trigger:
         writer = writer.trigger(**trigger)

@@ -19,6 +19,7 @@ from tamis.model import Subscription
 from tamis.spark.jobs import described, is_local
 from tamis.spark.layers import n_bytes_of, settings_table, write_layer
 from tamis.spark.snapshots import SnapshotStore, problem_of, write_subscriptions
+from tamis.spark.table_rows import BadValue, dicts_of
 from tamis.spark.versions import TokenPlace, Version
 from tamis.values import load_json
 
@@ -105,6 +106,9 @@ def load(
 def subscription_of(row: dict[str, Any]) -> Subscription:
     """The subscription of a row: null is absent, delivery may be JSON text, struct or map."""
     held = {name: value for name, value in row.items() if value is not None}
+    for name, value in held.items():
+        if isinstance(value, BadValue):
+            raise InvalidSubscription(f"{name}: {value}")
     delivery = held.get("delivery")
     if isinstance(delivery, str):
         try:
@@ -112,7 +116,9 @@ def subscription_of(row: dict[str, Any]) -> Subscription:
         except (ValueError, RecursionError) as error:
             raise InvalidSubscription(f"the delivery settings are not JSON: {error}") from None
     elif isinstance(delivery, list):
-        held["delivery"] = dict(delivery)
+        raise InvalidSubscription(
+            "the delivery settings are a list; give JSON text, a struct or a map"
+        )
     elif isinstance(delivery, dict):
         held["delivery"] = {key: value for key, value in delivery.items() if value is not None}
     subscription = Subscription.from_json(held)
@@ -128,15 +134,15 @@ def _build_token(
     rejected: list[str] = []
     token = -1
     for batch in batches:
-        for row in batch.to_pylist():
+        for row in dicts_of(batch):
             token = row.pop(_TOKEN)
             try:
                 one = subscription_of(row)
                 if one.id in saved:
                     raise InvalidSubscription("the id is there twice")
                 saved[one.id] = one
-            except TamisError as error:
-                rejected.append(f"{row['id']!r}: {error}")
+            except (TamisError, TypeError, ValueError) as error:
+                rejected.append(f"{_told_id(row['id'])!r}: {error}")
     if token < 0:
         return
     path = store.new_layer(token, "base")
@@ -159,6 +165,10 @@ def _build_token(
         ],
         ["token", "path", "n_rejected", "rejected"],
     )
+
+
+def _told_id(id: Any) -> Any:
+    return id.shown if isinstance(id, BadValue) else id
 
 
 def _latest(store: SnapshotStore) -> Version:

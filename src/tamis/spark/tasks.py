@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.model import Event
 from tamis.spark.events import EventMapping, EventReader, Events
-from tamis.spark.kept_events import lasting_events, valid_events
+from tamis.spark.kept_events import lasting_events, passing_ids, valid_events
 from tamis.spark.rows import row_as_json
 from tamis.spark.versions import Found, OpenVersion, Version, open_version
 
@@ -63,6 +63,7 @@ class Matcher:
         self.opened: OpenVersion | None = None
         self.n_events = 0
         self.kept: list[Event] = []
+        self.passing: list[pa.Array] = []
         self.dead: list[tuple[str, str]] = []
         self._reader: EventReader | None = None
         self._shard = 0
@@ -76,7 +77,8 @@ class Matcher:
     def match(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Slice]:
         """Everything that matches.
 
-        Rows nobody can read are gathered in ``dead``, events with a validity in ``kept``.
+        Rows nobody can read are gathered in ``dead``, events with a validity in ``kept``, the ids
+        of those without one in ``passing``.
         """
         for whole in batches:
             batch = self._prepare(whole)
@@ -107,9 +109,11 @@ class Matcher:
         if self.is_first_shard:
             self.dead += [(reason, row_as_json(batch, row)) for row, reason in events.dead]
         if self.plan.now is not None and self.plan.mapping.until is not None:
+            passing = passing_ids(events, self.plan.now)
             events = valid_events(events, self.plan.now)
             if self.is_first_shard:
                 self.kept += lasting_events(events)
+                self.passing += [passing] if len(passing) else []
         if not len(events):
             return
         n_matches = 0

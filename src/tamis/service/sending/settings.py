@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tamis.settings import LongSpan, Section, Span, read_settings_file
+from tamis.settings import LongSpan, Section, Span, Whole, read_settings_file
 
 __all__ = ["MailSettings", "SenderSettings", "WebhookSettings", "read_sender_settings"]
 
@@ -27,8 +27,8 @@ class WebhookSettings(Section):
     allow_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     timeout: LongSpan = timedelta(seconds=10)
-    max_response_bytes: Annotated[int, Field(ge=0)] = 65_536
-    max_redirects: Annotated[int, Field(ge=0, le=10)] = 3
+    max_response_bytes: Annotated[Whole, Field(ge=0)] = 65_536
+    max_redirects: Annotated[Whole, Field(ge=0, le=10)] = 3
 
 
 class MailSettings(Section):
@@ -38,7 +38,7 @@ class MailSettings(Section):
     """
 
     host: str
-    port: Annotated[int, Field(gt=0, le=65_535)] = 587
+    port: Annotated[Whole, Field(gt=0, le=65_535)] = 587
     security: Literal["starttls", "tls", "none"] = "starttls"
     user: str | None = None
     password: Annotated[str | None, Field(repr=False)] = None
@@ -46,7 +46,7 @@ class MailSettings(Section):
     sender_name: str = "Tamis"
     public_url: str | None = None
     timeout: LongSpan = timedelta(seconds=30)
-    connections: Annotated[int, Field(gt=0)] = 4
+    connections: Annotated[Whole, Field(gt=0)] = 4
 
 
 class AppriseSettings(Section):
@@ -66,9 +66,9 @@ class SenderSettings(Section):
     mail: MailSettings | None = None
     apprise: AppriseSettings = AppriseSettings()
 
-    concurrency: Annotated[int, Field(gt=0)] = 128
-    per_destination: Annotated[int, Field(gt=0)] = 8
-    ahead: Annotated[int, Field(gt=0)] = 4
+    concurrency: Annotated[Whole, Field(gt=0)] = 128
+    per_destination: Annotated[Whole, Field(gt=0)] = 8
+    ahead: Annotated[Whole, Field(gt=0)] = 4
     poll: LongSpan = timedelta(milliseconds=200)
     lease: LongSpan = timedelta(seconds=30)
     stop_within: Span = timedelta(seconds=10)
@@ -76,11 +76,11 @@ class SenderSettings(Section):
     first_retry: LongSpan = timedelta(seconds=5)
     retry_factor: Annotated[float, Field(ge=1)] = 3.0
     longest_retry: LongSpan = timedelta(hours=6)
-    max_attempts: Annotated[int, Field(gt=0)] = 20
-    max_attempts_refused: Annotated[int, Field(gt=0)] = 3
+    max_attempts: Annotated[Whole, Field(gt=0)] = 20
+    max_attempts_refused: Annotated[Whole, Field(gt=0)] = 3
     max_age: LongSpan = timedelta(days=3)
 
-    circuit_failures: Annotated[int, Field(gt=0)] = 5
+    circuit_failures: Annotated[Whole, Field(gt=0)] = 5
     circuit_rest: LongSpan = timedelta(seconds=30)
     circuit_longest_rest: LongSpan = timedelta(minutes=10)
 
