@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tamis.errors import PipelineError
-from tamis.spark.clock import ClockGuard, batch_watermark_us
+from tamis.spark.clock import ClockGuard, batch_times
 
 WHOLE = 'v1\n{"batchWatermarkMs":5,"batchTimestampMs":7,"conf":{}}\n{"logOffset":0}\n-'
 
@@ -21,7 +21,7 @@ def offsets(tmp_path: Path) -> Path:
 
 
 def test_a_whole_log(offsets: Path) -> None:
-    assert batch_watermark_us(offsets.parent, 1) == 5_000
+    assert batch_times(offsets.parent, 1).watermark_us == 5_000
     ClockGuard(offsets.parent).wait()
 
 

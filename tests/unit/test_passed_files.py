@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tamis.errors import PipelineError
-from tamis.spark.passed import PassedFiles, files_of_batch
+from tamis.spark.passed import PassedFiles, files_of_batch, has_only_beat
 
 
 class Checkpoint:
@@ -114,3 +114,15 @@ def test_a_source_of_another_kind_may_write_what_it_likes(checkpoint: Checkpoint
     checkpoint.batch(0)
     checkpoint.write("offsets/0", "{}", "offset 3", json.dumps({"logOffset": 0}))
     assert list(files_of_batch(checkpoint.folder, 0)) == ["file:///x/batch=1/a"]
+
+
+def test_a_batch_with_nothing_but_the_beat(tmp_path: Path) -> None:
+    """The beat is the last source; the first batch may hold what came before it."""
+    (tmp_path / "offsets").mkdir()
+    for batch, (events, beat) in enumerate([("-", "1"), ("-", "2"), ("5", "2"), ("5", "9")]):
+        (tmp_path / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{events}\n{beat}")
+    assert [has_only_beat(tmp_path, batch) for batch in range(5)] == [
+        False, True, False, True, False,
+    ]  # fmt: skip
+    (tmp_path / "offsets" / "4").write_text("v1\n{}\n9")
+    assert not has_only_beat(tmp_path, 4)  # it has no beat

@@ -16,14 +16,14 @@ import json
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["DUE", "ClockGuard", "batch_watermark_us", "follow_clock"]
+__all__ = ["DUE", "BatchTimes", "ClockGuard", "batch_times", "follow_clock"]
 
 DUE = "due"
 """The event-time column: when a match is due, but never before the micro-batch that reads it."""
@@ -87,29 +87,31 @@ class ClockGuard:
         return self._latest
 
 
-def batch_watermark_us(checkpoint: Path, batch: int) -> int:
-    """The watermark of a micro-batch: what is due up to then has been released."""
-    return _times_ms(checkpoint / "offsets" / str(batch))["batchWatermarkMs"] * 1000
+class BatchTimes(NamedTuple):
+    """When a micro-batch was begun, and its watermark: what is due up to then is released."""
+
+    time_us: int
+    watermark_us: int
 
 
-def _last_batch_time(checkpoint: Path) -> float:
-    folder = checkpoint / "offsets"
-    numbers = [int(path.name) for path in folder.glob("*") if path.name.isdigit()]
-    if not numbers:
-        return 0.0
-    return _times_ms(folder / str(max(numbers)))["batchTimestampMs"] / 1000
-
-
-def _times_ms(path: Path) -> dict[str, int]:
-    """The watermark and the time of a micro-batch, from the second line of Spark's log of it."""
+def batch_times(checkpoint: Path, batch: int) -> BatchTimes:
+    """The times of a micro-batch, from the second line of Spark's log of it."""
+    path = checkpoint / "offsets" / str(batch)
     try:
         version, _, rest = path.read_text().partition("\n")
         if version not in ("", "v1"):
             raise PipelineError(f"{path} has the format {version!r}; this Tamis reads 'v1'")
         held = json.loads(rest.partition("\n")[0])
-        return {name: int(held[name]) for name in ("batchWatermarkMs", "batchTimestampMs")}
+        names = ("batchTimestampMs", "batchWatermarkMs")
+        return BatchTimes(*(int(held[name]) * 1000 for name in names))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PipelineError(
             f"{path}, Spark's log of a micro-batch, is damaged ({error!r}); restore the state "
             "folder from a back-up, or begin with a new one and a new outbox"
         ) from None
+
+
+def _last_batch_time(checkpoint: Path) -> float:
+    names = [path.name for path in (checkpoint / "offsets").glob("*")]
+    numbers = [int(name) for name in names if name.isdigit()]
+    return batch_times(checkpoint, max(numbers)).time_us / 1e6 if numbers else 0.0

@@ -76,6 +76,11 @@ class LateMatches:
     matches: pa.Table
     told: pa.Table
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not self.matches.num_rows and not self.told.num_rows
+
     def write(self, folder: Path) -> None:
         """Write the files of a micro-batch."""
         for kind, table in (("matches", self.matches), ("told", self.told)):

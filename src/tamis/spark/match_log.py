@@ -8,7 +8,8 @@
                               joiners, Parquet
 <path>/batch=N/told-*         which of such events subscriptions that changed were told of, Parquet
 
-A folder ``batch=N`` appears whole, by one rename. Nothing in it changes, but for the matches that
+A folder ``batch=N`` appears whole, by one rename; a batch without events that tells nobody of
+anything has none. Nothing in it changes, but for the matches that
 `clean` removes once every query that reads them has passed them.
 """
 
@@ -108,22 +109,36 @@ class MatchLog:
         plan: Plan,
         matched_at: np.datetime64,
         late: LateMatches | None = None,
-    ) -> Written | None:
-        """Match a batch of events into the log; None if it was there.
+    ) -> Written:
+        """Match a batch of events into the log, where it is not yet.
 
         ``late`` is what late joiners get of the events of earlier batches.
         """
-        if self.has(batch):
-            return None
         folder = self.aside()
         try:
             written = run_tasks(spread, plan, folder, matched_at)
-            if late is not None:
-                late.write(folder)
-                written = written._replace(n_matches=written.n_matches + late.matches.num_rows)
-            self.publish(batch, folder)
+            return self._finish(batch, folder, written, late)
         finally:
             shutil.rmtree(folder.parent, ignore_errors=True)
+
+    def write_late(self, batch: int, late: LateMatches) -> Written:
+        """Write a batch without events; where nobody is told of anything it leaves no folder."""
+        if late.is_empty:
+            return Written(0, 0, 0)
+        folder = self.aside()
+        folder.mkdir()
+        try:
+            return self._finish(batch, folder, Written(0, 0, 0), late)
+        finally:
+            shutil.rmtree(folder.parent, ignore_errors=True)
+
+    def _finish(
+        self, batch: int, folder: Path, written: Written, late: LateMatches | None
+    ) -> Written:
+        if late is not None:
+            late.write(folder)
+            written = written._replace(n_matches=written.n_matches + late.matches.num_rows)
+        self.publish(batch, folder)
         return written
 
     def aside(self) -> Path:

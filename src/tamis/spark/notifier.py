@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 
 from tamis.delivery.caps import apply_caps
 from tamis.errors import PipelineError
-from tamis.spark.clock import ClockGuard, batch_watermark_us
+from tamis.spark.clock import ClockGuard, batch_times
 from tamis.spark.digests import MATCH_COLUMNS, digests, notifications
 from tamis.spark.jobs import stoppable
 from tamis.spark.ledger import LedgerStore
 from tamis.spark.outbox import OUTBOX_ORDER, Outbox, read_folder
+from tamis.spark.rest import Rest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +51,7 @@ def notify_stream(
     retention: timedelta = timedelta(hours=1),
     interval: timedelta | None = timedelta(seconds=1),
     name: str = "tamis-notifier",
+    log: str | Path | None = None,
 ) -> NotifyStream:
     """Start a query that tells subscriptions of their matches when they are due.
 
@@ -57,7 +59,8 @@ def notify_stream(
     (:data:`~tamis.spark.digests.MATCH_COLUMNS`). The same event is told to a subscription once
     within ``retention`` of its due time. Every ``interval`` a micro-batch takes up new matches and
     publishes what was due when the one before it started; with ``None`` the query takes up the
-    matches that are there, publishes what is due, and ends.
+    matches that are there, publishes what is due, and ends. Where ``log`` names the folder of the
+    match log that ``matches`` are read from, micro-batches with nothing to do are left out.
 
     Stopped or killed, it goes on from its checkpoint, and the outbox ends up the same.
     docs/notifications.md has the rules. ::
@@ -68,7 +71,9 @@ def notify_stream(
     _check_columns(matches)
     if retention < timedelta(seconds=1):
         raise PipelineError(f"the retention {retention} is too short; expected 1 s or more")
-    publisher = _Publisher(outbox, Path(checkpoint).absolute())
+    folder = Path(checkpoint).absolute()
+    rest = None if log is None or interval is None else Rest(folder, Path(log))
+    publisher = _Publisher(outbox, folder, rest)
     has_text = pa.types.is_string(outbox.schema.field("matches").type)
     with _settings(matches.sparkSession):
         rows = notifications(digests(matches, retention), has_text)
@@ -95,8 +100,24 @@ class NotifyStream:
         """How many notifications were published since this was started."""
         return self._publisher.n_notifications
 
+    @property
+    def busy_s(self) -> float:
+        """How long the last micro-batch took, but for its rest; 0 before the first."""
+        last = self.query.lastProgress
+        if last is None:
+            return 0.0
+        rest = self._publisher.rest
+        whole = float(last["durationMs"].get("triggerExecution", 0)) / 1000
+        return max(0.0, whole - (0.0 if rest is None else rest.seconds_in(last["batchId"])))
+
+    def wake(self) -> None:
+        """Take no rest any more: to be called before the query is stopped, which it would delay."""
+        if self._publisher.rest is not None:
+            self._publisher.rest.wake()
+
     def stop(self) -> None:
         """Stop after what is being done; the next start goes on from there."""
+        self.wake()
         self.query.stop()
 
 
@@ -118,9 +139,10 @@ def stop_between_batches(query: StreamingQuery, timeout: timedelta = timedelta(m
 class _Publisher:
     """Does what Spark's own operators do not: rate caps, and handing over to the outbox."""
 
-    def __init__(self, outbox: Outbox, checkpoint: Path) -> None:
+    def __init__(self, outbox: Outbox, checkpoint: Path, rest: Rest | None = None) -> None:
         self.outbox = outbox
         self.checkpoint = checkpoint
+        self.rest = rest
         self.n_notifications = 0
         self._aside = outbox.prepare(checkpoint)
         shutil.rmtree(self._aside, ignore_errors=True)  # of runs that were killed
@@ -142,6 +164,10 @@ class _Publisher:
             self.outbox.publish(batch, told)
             self.n_notifications += n_told
         shutil.rmtree(aside)
+        if self.rest is not None:
+            # A cap may tell of what it held back, whenever its window ends.
+            has_caps = self._ledgers.before(batch + 1).num_rows > 0
+            self.rest.take(batch, may_last=not has_caps)
         self._guard.wait()
 
     def _apply_caps(self, batch: int, capped: Path, told: Path) -> None:
@@ -151,7 +177,8 @@ class _Publisher:
             return
         schema = self.outbox.schema
         rows = read_folder(capped, schema) if capped.exists() else schema.empty_table()
-        allowed, following = apply_caps(rows, ledger, batch_watermark_us(self.checkpoint, batch))
+        times = batch_times(self.checkpoint, batch)
+        allowed, following = apply_caps(rows, ledger, times.watermark_us)
         # First the ledger: where the outbox has a micro-batch, its ledger is there too.
         if not following.equals(ledger):
             self._ledgers.write(batch, following)

@@ -20,6 +20,7 @@ from tamis.errors import PipelineError
 __all__ = [
     "PassedFiles",
     "files_of_batch",
+    "has_only_beat",
     "logs_after_commit",
     "newest_compact",
     "offsets_before",
@@ -65,6 +66,20 @@ def files_of_batch(checkpoint: Path, batch: int) -> Iterator[str]:
         folder = checkpoint / "sources" / str(source)
         for path, _ in _entries(folder, before.get(source, -1), offset):
             yield path
+
+
+def has_only_beat(checkpoint: Path, batch: int) -> bool:
+    """Whether a micro-batch reads nothing but its last source, of all that it could read."""
+    lines = []
+    for number in (batch - 1, batch):
+        file = checkpoint / "offsets" / str(number)
+        if not file.exists():
+            return False
+        version, _, *offsets = file.read_text().splitlines()
+        _check(file, version)
+        lines.append(offsets)
+    before, now = lines
+    return len(now) > 1 and now[:-1] == before[:-1]
 
 
 def logs_after_commit(checkpoint: Path) -> Iterator[tuple[Path, int]]:

@@ -221,6 +221,7 @@ class Pipeline:
             retention=told.retention,
             interval=interval,
             name=f"{self.settings.name}: notify",
+            log=self._matching.log.path,
         )
         return self._notifying
 
@@ -296,7 +297,6 @@ class Pipeline:
         if matching is None:
             return Status()
         before, done, progress = self._before, matching.totals, matching.query.lastProgress
-        told = None if notifying is None else notifying.query.lastProgress
         return Status(
             matching.version,
             before.events + done.n_events,
@@ -304,7 +304,7 @@ class Pipeline:
             before.dead_letters + done.n_dead,
             before.notifications + (0 if notifying is None else notifying.n_notifications),
             _batch_seconds(progress),
-            _batch_seconds(told),
+            0.0 if notifying is None else notifying.busy_s,
             _waiting_files(progress),
             0.0 if self._files is None else self._files.read_until,
         )
@@ -323,6 +323,8 @@ class Pipeline:
         """Stop all queries, each after its micro-batch, and Spark."""
         from tamis.spark.notifier import stop_between_batches
 
+        if self._notifying is not None:
+            self._notifying.wake()
         for query in self._queries():
             if query.isActive:
                 stop_between_batches(query)

@@ -23,6 +23,7 @@ from tamis.spark.jobs import described, stoppable
 from tamis.spark.late_joiners import LateJoiners, LateMatches
 from tamis.spark.match_log import MatchLog, Written
 from tamis.spark.matching import Mode, arrow_schema, plan_of, spread_events
+from tamis.spark.passed import has_only_beat
 from tamis.spark.pins import Pin, Pins
 from tamis.spark.snapshots import SnapshotStore, read_json, write_json
 from tamis.spark.subscriptions import load
@@ -112,16 +113,36 @@ class BatchMatcher:
             now = _now() if last is None else max(_now(), last.matched_at)
             pin = self.pins.put(Pin(batch, version.number, now))
         version = self.follower.store.version(pin.version)
+        late = self._late(pin, version, last)
+        if late is not None and self._has_only_beat(batch):
+            written = self.log.write_late(batch, late)
+        else:
+            written = self._match(events, pin, version, late)
+        self.totals = Written(*map(sum, zip(self.totals, written, strict=True)))
+        self._forget(batch)
+        return written
+
+    def _match(
+        self, events: DataFrame, pin: Pin, version: Version, late: LateMatches | None
+    ) -> Written:
+        """Match the events of a batch, which is not in the log."""
         plan = plan_of(events, version, self.mapping, self.mode, self.n_shards)
         plan = replace(plan, now=pin.matched_at)
         how = "replicated" if plan.n_shards == 1 else f"{plan.n_shards} shards"
-        with described(spark, f"tamis: match batch {batch}, version {pin.version}, {how}"):
-            late = self._late(pin, version, last)
-            written = self.log.write(batch, spread_events(events, plan), plan, pin.matched_at, late)
-        if written is not None:
-            self.totals = Written(*map(sum, zip(self.totals, written, strict=True)))
-        self._forget(batch)
-        return written
+        told = f"tamis: match batch {pin.batch}, version {pin.version}, {how}"
+        with described(events.sparkSession, told):
+            spread = spread_events(events, plan)
+            return self.log.write(pin.batch, spread, plan, pin.matched_at, late)
+
+    def _has_only_beat(self, batch: int) -> bool:
+        """Whether there are no events in a batch, which then needs no job of Spark.
+
+        Where that cannot be told it is matched as if it had some.
+        """
+        try:
+            return self.checkpoint is not None and has_only_beat(self.checkpoint, batch)
+        except (OSError, ValueError, PipelineError):
+            return False
 
     def _late(self, pin: Pin, version: Version, last: Pin | None) -> LateMatches | None:
         """What subscriptions get of earlier batches that changed since the last one."""
