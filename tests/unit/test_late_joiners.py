@@ -164,6 +164,17 @@ def test_files_go_when_nothing_in_them_counts(
     assert not stream.joiners._ids
 
 
+def test_files_go_although_another_event_beside_the_first_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_joiners, "_SWEEP_EVERY", 1)
+    stream = Stream(tmp_path)
+    stream.run(at(0), [offer(5, at(600)), Event("Y", {}, until=at(600))])
+    for n in range(1, 9):
+        stream.run(at(n), [offer(5, None)])
+    assert stream.kept() == [0, 7, 8]
+
+
 def test_files_without_ids_are_read(tmp_path: Path) -> None:
     path = tmp_path / "kept-1.parquet"
     write_kept(path, [offer(5, at(60))], [], moment(NOON))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tamis.errors import SnapshotError
 from tamis.spark.rest import Rest
 
 NOW_S = 1_790_000_000
@@ -149,6 +150,56 @@ def test_there_is_none_where_it_is_not_known_what_waits(
         for _ in range(2):
             assert rested_s(notifier, rest, batch) <= 3
     assert caplog.text.count("takes no rest") == 1
-    (notifier.checkpoint / "waiting.json").write_text('{"due_s": [true, null]}')
+    waiting = notifier.checkpoint / "waiting.json"
+    assert not waiting.exists()
+    waiting.write_text('{"due_s": [true, null]}')
     damaged = begun(notifier)
     assert rested_s(notifier, damaged, notifier.batch(notifier.clock_s)) <= 3
+
+
+def test_there_is_none_while_something_may_wait_that_nobody_noted(notifier: Notifier) -> None:
+    """A state of an older version, or of one that had trouble."""
+    notifier.batch(notifier.clock_s)
+    rest = begun(notifier)
+    assert rested_s(notifier, rest, notifier.batch(notifier.clock_s)) <= 3
+    notifier.clock_s += 5 * 86_400
+    again = begun(notifier)
+    assert rested_s(notifier, again, notifier.batch(notifier.clock_s)) <= 3
+    notifier.clock_s += 4 * 86_400
+    assert rested_s(notifier, again, notifier.batch(notifier.clock_s)) >= 10
+
+
+def test_there_is_none_where_it_cannot_be_noted(
+    notifier: Notifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = begun(notifier)
+
+    def write_json(path: Path, held: object) -> None:
+        raise SnapshotError("the disk is full")
+
+    monkeypatch.setattr("tamis.spark.rest.write_json", write_json)
+    notifier.match(notifier.clock_s + 100)
+    for _ in range(2):
+        assert rested_s(notifier, rest, notifier.batch(notifier.clock_s)) <= 3
+    monkeypatch.undo()
+    assert rested_s(notifier, begun(notifier), notifier.batch(notifier.clock_s)) <= 3
+
+
+def test_a_run_that_ends_by_itself_notes_what_waits(notifier: Notifier) -> None:
+    once = Rest(notifier.checkpoint, notifier.log, notifier.now)
+    once.wake()
+    due_s = notifier.clock_s + 20
+    notifier.match(due_s)
+    assert rested_s(notifier, once, notifier.batch(notifier.clock_s)) <= 3
+    assert int(due_s) in json.loads((notifier.checkpoint / "waiting.json").read_text())["due_s"]
+
+
+def test_it_ends_although_the_clock_is_set_back(
+    notifier: Notifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = begun(notifier)
+    monkeypatch.setattr("tamis.spark.rest._LONGEST_S", 0.2)
+    batch = notifier.batch(notifier.clock_s)
+    monkeypatch.setattr(rest, "_now", lambda: NOW_S - 3_600.0)
+    rest.take(batch)
+    assert rest.seconds_in(batch) == 0.0

@@ -89,7 +89,15 @@ class Block(ABC):
             first = last
         return parts[0] if len(parts) == 1 else np.concatenate([*parts, NO_ROWS]), offsets
 
-    def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> int:
+    def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> tuple[int, int]:
+        """Write the slots whose every interval meets the event's; return two numbers.
+
+        So many of them, the first, hold for certain, as their intervals hold all of the event's;
+        and so many there are in all.
+        """
+        return 0, self._scan(low, high, out)
+
+    def _scan(self, low: Vector, high: Vector, out: Array) -> int:
         """Write the slots whose every interval meets the event's; return their number."""
         if isinstance(self.bounds, Boxes):
             return int(scan_boxes(self.bounds, low, high, out))
@@ -127,7 +135,7 @@ class ScanBlock(Block):
 
     def candidates(self, vector: Vector, out: Array) -> int:
         """Write the slots whose constraints a plain event satisfies; return their number."""
-        return self.candidates_in_hull(vector, vector, out)
+        return self._scan(vector, vector, out)
 
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""

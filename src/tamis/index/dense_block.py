@@ -6,7 +6,8 @@ import threading
 
 import numpy as np
 
-from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
+from tamis.index.blocks import NO_ROWS, Array, Arrays
+from tamis.index.indexed_block import IndexedBlock
 from tamis.kernels.dense_build import DensePart, build
 from tamis.kernels.dense_match import match_one, match_some
 from tamis.kernels.dense_scratch import handle_of, new_work
@@ -17,7 +18,7 @@ from tamis.slots.columns import Vector
 _OWN = ("edges", "codes", "slack", "rows", "pool", "coarse", "counts")
 
 
-class DenseBlock(Block):
+class DenseBlock(IndexedBlock):
     """Boxes behind bitmaps in k-d order; see ``kernels.dense_build``."""
 
     kind = "dense"
@@ -52,6 +53,10 @@ class DenseBlock(Block):
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
         events = np.ascontiguousarray(matrix[:, self.bounds.columns])
         return int(match_some(self._handle(), events, first, out, offsets))
+
+    def columns_in_use(self) -> Array:
+        """The columns that slots constrain."""
+        return self.bounds.columns
 
     def arrays(self) -> Arrays:
         """Arrays of the structure itself."""

@@ -27,6 +27,7 @@ _EVENTS: tuple[dict[str, Any], ...] = (
     _PLAIN,
     {**_PLAIN, "brand": ["x", "y"], "price": [5, 7]},
     {**_PLAIN, "price": Range(1, 9)},
+    {**_PLAIN, "a": [0.4, 0.6]},
     {**_PLAIN, "spot": Point(0.2, 0.2)},
     {**_PLAIN, "spot": [Point(0.2, 0.2), Point(0.6, 0.2)]},
     {"year": 2000},

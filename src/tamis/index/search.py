@@ -55,11 +55,10 @@ class Search:
         found = scratch.found
         found.counts.fill(0)
         if event.hull_high is not None:
-            asked = self._leaders_in_hull(state, event.vector, event.hull_high, scratch.slots)
+            self._gather_in_hull(state, event.vector, event.hull_high, scratch)
         else:
             self._gather_choices(state, event, scratch)
-            asked = self._settle(state, scratch)
-        n_rows = _ask_all(asked, ask, state, found)
+        n_rows = _ask_all(self._settle(state, scratch), ask, state, found)
         if state.moving is not None:
             n_rows = state.moving.match(event, state.version, ask, found.rows, n_rows)
         return self._in_order(state, scratch.found.rows, n_rows, scratch)
@@ -149,14 +148,23 @@ class Search:
                     rows, version, found,
                 )  # fmt: skip
 
-    def _leaders_in_hull(
-        self, state: State, low: Vector, high: Vector, slots: RowNumbers
-    ) -> RowNumbers:
-        leaders = [_NOBODY]
+    def _gather_in_hull(self, state: State, low: Vector, high: Vector, scratch: _Scratch) -> None:
+        """Gather what intervals around the event's values find.
+
+        Slots that hold for all of the values are settled, but for their tests, which are asked; of
+        the others the filter is asked.
+        """
+        slots, found, rows, version = scratch.slots, scratch.found, state.rows, state.version
         for block in state.parts:
-            n_slots = block.candidates_in_hull(low, high, slots)
-            leaders.append(block.rows_of(slots[:n_slots]))
-        return np.unique(np.concatenate(leaders))
+            n_sure, n_slots = block.candidates_in_hull(low, high, slots)
+            settle_choice(
+                slots, n_sure, block.row_of_slot, block.tests, low[np.newaxis], False,
+                rows, version, found,
+            )  # fmt: skip
+            asked = block.rows_of(slots[n_sure:n_slots])
+            first = int(found.counts[2])
+            found.asked[first : first + len(asked)] = asked
+            found.counts[2] += len(asked)
 
     def _scratch(self, state: State) -> _Scratch:
         """This thread's buffers, large enough for every slot and row of the state."""

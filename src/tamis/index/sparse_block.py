@@ -6,7 +6,8 @@ import threading
 
 import numpy as np
 
-from tamis.index.blocks import NO_ROWS, Array, Arrays, Block
+from tamis.index.blocks import NO_ROWS, Array, Arrays
+from tamis.index.indexed_block import IndexedBlock
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_build import SparsePart, build
 from tamis.kernels.sparse_match import match_one, match_some
@@ -15,7 +16,7 @@ from tamis.kernels.tests import NO_TESTS, Tests
 from tamis.slots.columns import Vector
 
 
-class SparseBlock(Block):
+class SparseBlock(IndexedBlock):
     """Slots behind a directory of groups, bits inside; ``own`` are the arrays of SparsePart."""
 
     kind = "sparse"
@@ -48,6 +49,10 @@ class SparseBlock(Block):
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
         return int(match_some(self._handle(), matrix, first, out, offsets))
+
+    def columns_in_use(self) -> Array:
+        """The columns that slots constrain."""
+        return self._part.columns
 
     def arrays(self) -> Arrays:
         """Arrays of the structure itself, beside bounds, rows and tests."""

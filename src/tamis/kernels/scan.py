@@ -62,6 +62,23 @@ def scan(constraints, n_slots, low, high, out):
 
 
 @kernel
+def scan_slots(constraints, slots, low, high):
+    """Keep those of slots: i4[S], from its beginning, that ``scan`` would find; return how many.
+
+    O(constraints of the slots).
+    """
+    n_kept = 0
+    for i in range(slots.size):
+        slot, meets = slots[i], True
+        for k in range(constraints.start[slot], constraints.start[slot + 1]):
+            column = constraints.column[k]
+            meets &= (constraints.low[k] <= high[column]) & (low[column] <= constraints.high[k])
+        slots[n_kept] = slot
+        n_kept += meets
+    return n_kept
+
+
+@kernel
 def _turn(matrix, first, values):
     """Write the events of matrix: f8[E, M] from ``first`` on to values: f8[M, TOGETHER].
 

@@ -53,7 +53,7 @@ class ServiceSettings:
         if self.database is None:
             return f"{_SQLITE}{self.data.absolute()}/tamis.db"
         path = self.database.removeprefix(_SQLITE)
-        is_file = path not in (self.database, "", ":memory:")
+        is_file = path not in (self.database, "", ":memory:") and not path.startswith("file:")
         return f"{_SQLITE}{Path(path).absolute()}" if is_file else self.database
 
     @property

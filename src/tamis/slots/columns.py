@@ -49,6 +49,12 @@ class _Lanes:
     codes: Texts = field(default_factory=Texts)
     prefixes: dict[int, tuple[int, Texts]] = field(default_factory=dict)
 
+    @property
+    def in_use(self) -> list[int]:
+        """All columns that there are."""
+        prefixes = [column for column, _ in self.prefixes.values()]
+        return [column for column in self.columns if column >= 0] + prefixes
+
     def notice(self) -> None:
         """Note whether only one lane is asked for, which makes encoding quick."""
         used = {lane for lane, column in enumerate(self.columns) if column >= 0}
@@ -56,6 +62,9 @@ class _Lanes:
         self.has_texts_only = used == {TEXT} and not self.prefixes
         self.has_points_only = used == {LON, LAT} and not self.prefixes
         self.n_kinds = len(used - {PRESENT, LAT}) + len(self.prefixes)
+
+
+_Values = tuple[_Lanes, tuple[Value, ...]]  # of an attribute
 
 
 @dataclass(slots=True)
@@ -147,9 +156,7 @@ class Columns:
 
     def columns_of(self, attribute: str) -> list[int]:
         """All columns of an attribute."""
-        lanes = self._lanes[attribute]
-        prefixes = [column for column, _ in lanes.prefixes.values()]
-        return [column for column in lanes.columns if column >= 0] + prefixes
+        return self._lanes[attribute].in_use
 
     # -- files
 
@@ -232,20 +239,19 @@ class Columns:
 
     def _encode(self, attributes: Attributes) -> Encoded:
         held = [_NAN] * len(self.names)  # written to more quickly than an array
-        several: list[tuple[_Lanes, tuple[Value, ...]]] = []
-        needs_hull = False
+        several: list[_Values] = []
+        inexact: list[_Values] = []
         for name, values in attributes.items():
             lanes = self._lanes.get(name)
             if lanes is None:
                 continue
-            if len(values) == 1:
-                needs_hull |= not _put(lanes, values[0], held)
-            else:
+            if len(values) > 1:
                 several.append((lanes, values))
-        vector = np.array(held, np.float64)
-        if not several and not needs_hull:
-            return Encoded(vector)
-        return _encode_several(vector, several, attributes, self._lanes, needs_hull)
+            elif not _put(lanes, values[0], held):
+                inexact.append((lanes, values))
+        if not several and not inexact:
+            return Encoded(np.array(held, np.float64))
+        return _encode_several(held, several, inexact)
 
 
 def _code(codes: Texts, text: str) -> float:
@@ -302,15 +308,9 @@ def _put_text(lanes: _Lanes, text: str, vector: Vector | list[float]) -> bool:
     return exact
 
 
-def _encode_several(
-    vector: Vector,
-    several: list[tuple[_Lanes, tuple[Value, ...]]],
-    attributes: Attributes,
-    all_lanes: dict[str, _Lanes],
-    needs_hull: bool,
-) -> Encoded:
+def _encode_several(held: list[float], several: list[_Values], inexact: list[_Values]) -> Encoded:
     """An event with several values somewhere: each choice of one value, or the hull of all."""
-    n_choices = 1
+    n_choices, needs_hull = 1, bool(inexact)
     for lanes, values in several:
         n_choices *= len(values)
         # Two one-sided predicates may be satisfied by two numbers, and predicates in two lanes
@@ -318,7 +318,8 @@ def _encode_several(
         needs_hull |= lanes.columns[NUMBER] >= 0 or lanes.columns[TIME] >= 0
         needs_hull |= lanes.n_kinds > 1
     if needs_hull or n_choices > Columns.MAX_CHOICES:
-        return _hull(len(vector), attributes, all_lanes)
+        return _hull(held, several + inexact)
+    vector = np.array(held, np.float64)
     choices = [vector]
     for lanes, values in several:
         choices = [_chosen(choice, lanes, value) for choice in choices for value in values]
@@ -332,34 +333,50 @@ def _chosen(vector: Vector, lanes: _Lanes, value: Value) -> Vector:
     return made
 
 
-def _hull(n_columns: int, attributes: Attributes, all_lanes: dict[str, _Lanes]) -> Encoded:
-    """The smallest interval in each column that holds every value, widened where inexact."""
-    low, high = np.full(n_columns, np.nan), np.full(n_columns, np.nan)
-    for name, values in attributes.items():
-        lanes = all_lanes.get(name)
-        if lanes is None:
-            continue
+def _hull(held: list[float], rough: list[_Values]) -> Encoded:
+    """The smallest interval in each column that holds every value, widened where inexact.
+
+    ``rough``: the attributes with several values, or with one that float64 cannot hold.
+    """
+    low, high = held, held.copy()
+    for lanes, values in rough:
+        columns = lanes.in_use
+        for column in columns:
+            low[column] = high[column] = _NAN
         for value in values:
-            one = np.full(n_columns, np.nan)
-            exact = _put(lanes, value, one)
-            # Inexact values are integers, far from where this overflows.
-            below = one if exact else np.nextafter(one, -np.inf)
-            above = one.copy() if exact else np.nextafter(one, np.inf)
-            if isinstance(value, Range):
-                _put_range(lanes, value, below, above)
-            np.fmin(low, below, out=low)
-            np.fmax(high, above, out=high)
-    return Encoded(low, (), high)
+            below, above = _ends(lanes, value, len(held))
+            for column in columns:
+                if below[column] != below[column]:
+                    continue  # the value is not of this kind
+                is_first = low[column] != low[column]
+                low[column] = below[column] if is_first else min(low[column], below[column])
+                high[column] = above[column] if is_first else max(high[column], above[column])
+    return Encoded(np.array(low, np.float64), (), np.array(high, np.float64))
 
 
-def _put_range(lanes: _Lanes, held: Range, low: Vector, high: Vector) -> None:
+def _ends(lanes: _Lanes, value: Value, n_columns: int) -> tuple[list[float], list[float]]:
+    """The least and the greatest number that a value may be in each lane."""
+    below = [_NAN] * n_columns
+    is_exact = _put(lanes, value, below)
+    above = below.copy()
+    if isinstance(value, Range):
+        _put_range(lanes, value, below, above)
+    elif not is_exact:  # integers, far from where this overflows
+        for column in (lanes.columns[NUMBER], lanes.columns[TIME]):
+            if column >= 0:
+                below[column] = math.nextafter(below[column], -math.inf)
+                above[column] = math.nextafter(above[column], math.inf)
+    return below, above
+
+
+def _put_range(lanes: _Lanes, held: Range, low: list[float], high: list[float]) -> None:
     column = lanes.columns[TIME if held.is_of_timestamps else NUMBER]
     if column < 0:
         return
     borders = [held.low, held.high]
-    low[column], high[column] = -np.inf, np.inf
+    low[column], high[column] = -math.inf, math.inf
     for side, border in enumerate(borders):
         if border is not None:
             number = micros_of(border) if isinstance(border, datetime) else border
-            away = -np.inf if side == 0 else np.inf
+            away = -math.inf if side == 0 else math.inf
             (low, high)[side][column] = math.nextafter(float(number), away)

@@ -73,9 +73,12 @@ def _address(url: str) -> str:
 
     >>> _address("jdbc:postgresql://zoe:secret@db:5432/tamis?ssl=true")
     '//db:5432/tamis'
+    >>> _address("jdbc:oracle:thin:zoe/secret@//db:1521/tamis")
+    '//db:1521/tamis'
     """
     parts = urlsplit(url.removeprefix("jdbc:").partition(";")[0])
-    return f"//{parts.netloc.rpartition('@')[2]}{parts.path}"
+    place = f"//{parts.netloc}{parts.path}".rpartition("@")[2]
+    return f"//{place.removeprefix('//')}"
 
 
 def _told(source: dict[str, Any]) -> str:

@@ -82,7 +82,8 @@ def read_kept(path: Path, now: np.datetime64) -> tuple[list[str], list[Event]]:
 
 def read_untils(path: Path) -> dict[str, int]:
     """The ids of all events in a file, and in which microsecond the last one of each expires."""
-    table = pq.read_table(path)
+    has_ids = "id" in pq.read_schema(path).names
+    table = pq.read_table(path, columns=["id" if has_ids else "event", "until"])
     untils = table["until"].cast(pa.int64()).to_pylist()
     return dict(sorted(zip(_ids_in(table), untils, strict=True), key=itemgetter(1)))
 

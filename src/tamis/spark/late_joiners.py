@@ -216,8 +216,8 @@ class LateJoiners:
 def _outdated(files: Iterable[Path], moment: int) -> Iterator[Path]:
     """The files of kept events, oldest first, that nobody needs.
 
-    A file is needed while one of its events is valid and did not come again, or came again itself
-    and would be valid in an older file that is there.
+    A file is needed for an event that did not come again since, while it is valid, or while it
+    would be valid in an older file that is there.
     """
     held = [(_batch_of(file), file, read_untils(file)) for file in files]
     held.sort(key=itemgetter(0))
@@ -225,7 +225,7 @@ def _outdated(files: Iterable[Path], moment: int) -> Iterator[Path]:
     older: set[str] = set()
     for batch, file, untils in held:
         valid = {id for id, until in untils.items() if until > moment}
-        if older.isdisjoint(untils) and all(newest[id] > batch for id in valid):
+        if not any(newest[id] == batch for id in valid | (older & untils.keys())):
             yield file
         older |= valid
 

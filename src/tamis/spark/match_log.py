@@ -138,6 +138,7 @@ class MatchLog:
         if late is not None:
             late.write(folder)
             written = written._replace(n_matches=written.n_matches + late.matches.num_rows)
+            sync(folder)
         self.publish(batch, folder)
         return written
 

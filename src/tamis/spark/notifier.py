@@ -60,7 +60,8 @@ def notify_stream(
     within ``retention`` of its due time. Every ``interval`` a micro-batch takes up new matches and
     publishes what was due when the one before it started; with ``None`` the query takes up the
     matches that are there, publishes what is due, and ends. Where ``log`` names the folder of the
-    match log that ``matches`` are read from, micro-batches with nothing to do are left out.
+    match log that ``matches`` are read from, all of them and as they are, micro-batches with
+    nothing to do are left out.
 
     Stopped or killed, it goes on from its checkpoint, and the outbox ends up the same.
     docs/notifications.md has the rules. ::
@@ -72,8 +73,9 @@ def notify_stream(
     if retention < timedelta(seconds=1):
         raise PipelineError(f"the retention {retention} is too short; expected 1 s or more")
     folder = Path(checkpoint).absolute()
-    rest = None if log is None or interval is None else Rest(folder, Path(log))
-    publisher = _Publisher(outbox, folder, rest)
+    publisher = _Publisher(outbox, folder, None if log is None else Rest(folder, Path(log)))
+    if interval is None:
+        publisher.wake()
     has_text = pa.types.is_string(outbox.schema.field("matches").type)
     with _settings(matches.sparkSession):
         rows = notifications(digests(matches, retention), has_text)
@@ -112,8 +114,7 @@ class NotifyStream:
 
     def wake(self) -> None:
         """Take no rest any more: to be called before the query is stopped, which it would delay."""
-        if self._publisher.rest is not None:
-            self._publisher.rest.wake()
+        self._publisher.wake()
 
     def stop(self) -> None:
         """Stop after what is being done; the next start goes on from there."""
@@ -149,6 +150,11 @@ class _Publisher:
         self._ledgers = LedgerStore(checkpoint / "caps")
         self._guard = ClockGuard(checkpoint)
         self._guard.wait()
+
+    def wake(self) -> None:
+        """Take no rest any more; what waits is noted all the same."""
+        if self.rest is not None:
+            self.rest.wake()
 
     def publish(self, rows: DataFrame, batch: int) -> None:
         """Write the notifications of a micro-batch aside, apply the rate caps, hand them over."""

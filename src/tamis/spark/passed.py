@@ -117,8 +117,9 @@ def _offsets(file: Path) -> Iterator[tuple[int, int]]:
             held = json.loads(line)
         except ValueError:
             continue  # "-", for none yet, or what a source of another kind writes
-        if isinstance(held, dict) and "logOffset" in held:
-            yield source, int(held["logOffset"])
+        offset = held.get("logOffset") if isinstance(held, dict) else None
+        if isinstance(offset, int):  # a topic may have that name, too
+            yield source, offset
 
 
 def _entries(folder: Path, after: int, until: int) -> Iterator[tuple[str, int]]:

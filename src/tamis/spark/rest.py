@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -33,6 +34,8 @@ _logger = logging.getLogger(__name__)
 _LONGEST_S = 10.0  # what has been told for long enough is forgotten in a micro-batch, too
 _LOOK_EVERY_S = 0.05
 _SECOND_US = 1_000_000
+_TROUBLE = (OSError, ValueError, LookupError, TypeError)
+_FARTHEST_S = 8 * 86_400.0  # no schedule lets a match wait for longer
 
 
 class Rest:
@@ -45,27 +48,28 @@ class Rest:
         self._woken = threading.Event()
         self._seen = -1  # when the log had changed last before the next micro-batch looked at it
         self._is_known = True
+        self._unknown_until = 0.0  # something may wait till then that nobody noted
         # What was taken up just before this start is due by now.
-        self._due_s = {int(now()), *self._written()}
+        self._due_s = {int(now())}
+        self._begin()
 
     def take(self, batch: int, may_last: bool = True) -> None:
         """Return when there is something to do; at once where that is not known, or may not."""
-        begun = self._now()
+        begun, end = self._now(), time.monotonic() + _LONGEST_S  # clocks may be set back
         try:
             next_s = self._note(batch)
-        except (OSError, ValueError, LookupError, pa.ArrowException, TamisError) as error:
-            if self._is_known:
-                _logger.warning("the notifier takes no rest: %s", error)
-            self._is_known = False
-        if self._is_known and may_last:
+        except (*_TROUBLE, pa.ArrowException, TamisError) as error:
+            self._give_up(str(error))
+        if self._is_known and may_last and begun >= self._unknown_until:
             until = min(next_s, begun + _LONGEST_S)
-            while self._now() < until and self._changed() == self._seen:
+            while self._now() < until and time.monotonic() < end and self._changed() == self._seen:
                 if self._woken.wait(_LOOK_EVERY_S):
                     break
         self._seen = self._changed()
         self._seconds = {
-            batch - 1: self._seconds.get(batch - 1, 0.0), batch: self._now() - begun
-        }  # fmt: skip
+            batch - 1: self._seconds.get(batch - 1, 0.0),
+            batch: max(0.0, self._now() - begun),
+        }
 
     def wake(self) -> None:
         """End the rest, and take no more."""
@@ -83,7 +87,7 @@ class Rest:
         released = times.watermark_us // _SECOND_US
         self._due_s = {due for due in self._due_s | taken if due >= released}
         if is_new:
-            write_json(self._file, {"due_s": sorted(self._due_s)})
+            self._write()
         return min(self._due_s, default=float("inf"))
 
     def _taken_up(self, batch: int, times: BatchTimes) -> set[int]:
@@ -96,18 +100,35 @@ class Rest:
             found.update(pc.unique(pc.divide(late, _SECOND_US)).to_pylist())
         return found
 
-    def _written(self) -> list[int]:
+    def _begin(self) -> None:
+        """Read what the last start has noted; where it has not, something unknown may wait."""
         try:
             held = read_json(self._file)
-            return [] if held is None else [int(due) for due in held["due_s"]]
-        except (TamisError, LookupError, TypeError, ValueError) as error:
-            _logger.warning("the notifier takes no rest: %s: %s", self._file, error)
-            self._is_known = False
-            return []
+            if held is not None:
+                self._due_s.update(int(due) for due in held["due_s"])
+                self._unknown_until = float(held["unknown_until_s"])
+                return
+            if any((self._checkpoint / "offsets").glob("[0-9]*")):
+                self._unknown_until = self._now() + _FARTHEST_S
+            self._write()
+        except (*_TROUBLE, TamisError) as error:
+            self._give_up(str(error))
+
+    def _write(self) -> None:
+        held = {"due_s": sorted(self._due_s), "unknown_until_s": self._unknown_until}
+        write_json(self._file, held)
+
+    def _give_up(self, reason: str) -> None:
+        """Take no rest; the next start is to know that something may wait."""
+        if self._is_known:
+            _logger.warning("the notifier takes no rest: %s", reason)
+        self._is_known = False
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
 
     def _changed(self) -> int:
         """When a batch last came into the log, or left it."""
         try:
             return self._log.stat().st_mtime_ns
-        except FileNotFoundError:
+        except OSError:
             return 0

@@ -214,7 +214,7 @@ def _rooted(settings: PipelineSettings, folder: Path) -> PipelineSettings:
         return None if path is None else folder / path
 
     def rooted_url(url: str | None) -> str | None:
-        if url is None or not url.startswith(_SQLITE):
+        if url is None or not url.startswith(_SQLITE) or url.startswith(f"{_SQLITE}file:"):
             return url
         return f"{_SQLITE}{folder / url.removeprefix(_SQLITE)}"
 

@@ -137,10 +137,13 @@ class BatchMatcher:
     def _has_only_beat(self, batch: int) -> bool:
         """Whether there are no events in a batch, which then needs no job of Spark.
 
-        Where that cannot be told it is matched as if it had some.
+        Where that cannot be told it is matched as if it had some, and also where the events come
+        from operators with a state, which must run in every batch.
         """
+        if self.checkpoint is None or (self.checkpoint / "state").exists():
+            return False
         try:
-            return self.checkpoint is not None and has_only_beat(self.checkpoint, batch)
+            return has_only_beat(self.checkpoint, batch)
         except (OSError, ValueError, PipelineError):
             return False
 
