@@ -180,9 +180,10 @@ def test_folders_whose_names_are_patterns(spark: SparkSession, tmp_path: Path, f
             "parquet": prices(**{str(number): float(number)}),
         }
         case.put(f"{number}.{format}", held[format])
-    for _ in range(2):
-        # The columns are learned from the files.
-        case.run("subscriptions.initial=initial.parquet", "events.schema=")
+    # The columns are learned from the files.
+    case.run("subscriptions.initial=initial.parquet", "events.schema=")
+    if format == "jsonl":
+        case.run("events.schema=")
     assert case.told() == ["1", "1", "2", "2"]
     log = MatchLog(case.folder / "state" / "matcher" / "matches")
     assert log.read(spark).count() == 4
@@ -192,13 +193,11 @@ def test_folders_whose_names_are_patterns(spark: SparkSession, tmp_path: Path, f
 def test_files_whose_names_are_patterns(spark: SparkSession, tmp_path: Path) -> None:
     """They are named, and read once when they have other names."""
     case = Case(tmp_path, "jsonl")
-    case.put("1.jsonl", '{"id": "a", "price": 1}\n')
-    case.run()
-    names = ("*.jsonl", "[x].jsonl", "2026-01-01T10:00:00.jsonl")
+    names = ("*.jsonl", "2026-01-01T10:00:00.jsonl")  # the others: tests/unit/test_file_names.py
     for number, name in enumerate(names):
         bad = case.put(name, f'{{"id": "bad{number}", "price": 1}}\n')
         case.put(f"good{number}.jsonl", f'{{"id": "good{number}", "price": 1}}\n')
-        for _ in range(2):
+        for _ in range(2 - number):
             with pytest.raises(PipelineError, match=re.escape(str(bad))):
                 case.run()
         bad.rename(bad.with_name(f"renamed{number}.jsonl"))
@@ -208,8 +207,7 @@ def test_files_whose_names_are_patterns(spark: SparkSession, tmp_path: Path) -> 
         case.run()
     bad.unlink()
     case.run()
-    expected = ["a", *(f"{kind}{n}" for kind in ("bad", "good") for n in range(3))]
-    assert case.told() == expected
+    assert case.told() == [f"{kind}{n}" for kind in ("bad", "good") for n in range(2)]
 
 
 def test_a_table_of_subscriptions_that_is_half_written(spark: SparkSession, tmp_path: Path) -> None:

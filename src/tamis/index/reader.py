@@ -117,6 +117,7 @@ class Reader:
             row[: len(one.vector)] = one.vector
         self._observer.notice_batch(matrix)
         is_rough = np.array([not one.is_plain for one in encoded], np.uint8)
+        matrix[is_rough != 0] = np.nan  # as they are matched one by one, these have nothing to find
         return self._match_set(state, *match_matrix(state, matrix, match_one, is_rough))
 
     def _matrix(self, events: Any) -> Matrix | None:

@@ -34,6 +34,7 @@ _logger = logging.getLogger(__name__)
 _LONGEST_S = 10.0  # what has been told for long enough is forgotten in a micro-batch, too
 _LOOK_EVERY_S = 0.05
 _SECOND_US = 1_000_000
+_ROWS_AT_ONCE = 1 << 20
 _TROUBLE = (OSError, ValueError, LookupError, TypeError)
 _FARTHEST_S = 8 * 86_400.0  # no schedule lets a match wait for longer
 
@@ -94,10 +95,11 @@ class Rest:
         """The seconds in which the matches of a micro-batch are due, none before its own."""
         found: set[int] = set()
         for url in files_of_batch(self._checkpoint, batch):
-            due = pq.read_table(unquote(urlsplit(url).path), columns=["due"])["due"]
-            micros = due.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-            late = pc.max_element_wise(micros, times.time_us)
-            found.update(pc.unique(pc.divide(late, _SECOND_US)).to_pylist())
+            with pq.ParquetFile(unquote(urlsplit(url).path)) as file:
+                for rows in file.iter_batches(_ROWS_AT_ONCE, columns=["due"]):
+                    micros = rows["due"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+                    late = pc.max_element_wise(micros, times.time_us)
+                    found.update(pc.unique(pc.divide(late, _SECOND_US)).to_pylist())
         return found
 
     def _begin(self) -> None:
