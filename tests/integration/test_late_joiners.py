@@ -257,6 +257,8 @@ def test_what_has_expired_is_let_go(
         )
         world.saved["s"] = Subscription("s", f"price < {2 + batch % 2}")
         world._log("s", world.saved["s"])
+        world.n_published += batch % 2
+        process.begin(batch)
         process.matcher(frame_of(spark, [near] if batch % 2 else []), batch)
     kept = [
         int(file.parent.name[6:])
