@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from itertools import product
 
@@ -25,9 +26,9 @@ class IndexedBlock(Block):
         super().__init__(bounds, row_of_slot, tests)
         self._inner = InnerLists(bounds)
 
+    @abstractmethod
     def columns_in_use(self) -> Array:
         """The columns that slots constrain."""
-        raise NotImplementedError
 
     def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> tuple[int, int]:
         """Write the slots whose every interval meets the event's; return two numbers.

@@ -102,15 +102,10 @@ class NotifyStream:
         """How many notifications were published since this was started."""
         return self._publisher.n_notifications
 
-    @property
-    def busy_s(self) -> float:
-        """How long the last micro-batch took, but for its rest; 0 before the first."""
-        last = self.query.lastProgress
-        if last is None:
-            return 0.0
+    def rest_in(self, batch: int) -> float:
+        """How many seconds of a micro-batch were rest; of the last two."""
         rest = self._publisher.rest
-        whole = float(last["durationMs"].get("triggerExecution", 0)) / 1000
-        return max(0.0, whole - (0.0 if rest is None else rest.seconds_in(last["batchId"])))
+        return 0.0 if rest is None else rest.seconds_in(batch)
 
     def wake(self) -> None:
         """Take no rest any more: to be called before the query is stopped, which it would delay."""

@@ -304,7 +304,7 @@ class Pipeline:
             before.dead_letters + done.n_dead,
             before.notifications + (0 if notifying is None else notifying.n_notifications),
             _batch_seconds(progress),
-            0.0 if notifying is None else notifying.busy_s,
+            0.0 if notifying is None else _busy_seconds(notifying),
             _waiting_files(progress),
             0.0 if self._files is None else self._files.read_until,
         )
@@ -371,6 +371,12 @@ def _check(query: StreamingQuery) -> None:
 
 def _batch_seconds(progress: Any) -> float:
     return 0.0 if progress is None else progress["durationMs"].get("triggerExecution", 0) / 1000
+
+
+def _busy_seconds(notifying: NotifyStream) -> float:
+    """How long the notifier's last micro-batch took, without its rest."""
+    last = notifying.query.lastProgress
+    return 0.0 if last is None else max(0.0, _batch_seconds(last) - notifying.rest_in(last.batchId))
 
 
 def _waiting_files(progress: Any) -> int:
