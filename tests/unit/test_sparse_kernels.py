@@ -230,6 +230,32 @@ def test_words_of_crowded_cells_are_passed_over(n_narrow):
     assert n_matches > 1000
 
 
+@pytest.mark.parametrize("kind_type", [POINT, CELL])
+def test_words_are_near_on_a_second_axis(kind_type):
+    """Most slots are narrow on it, some do not constrain it, and some events do not have it."""
+    rng = np.random.default_rng(30 + kind_type)
+    n = 60_000
+    first = rng.integers(0, 50, n) / 50 if kind_type == POINT else rng.integers(0, 4096, n) / 4096
+    low = np.column_stack([first, rng.integers(0, 4096, n) / 4096, rng.random((n, 4)) / 2])
+    width = np.array([0 if kind_type == POINT else 1 / 64, 1 / 8, 0.5, 0.5, 0.5, 0.5])
+    low[rng.random(n) < 0.1, 1] = nan
+    constraints = constraints_of(low, low + width)
+    events = np.column_stack([low[:160, :2], np.full((160, 4), 0.5)])
+    events[40:80, 1] += width[1]
+    events[80:120, 1] = np.nextafter(events[80:120, 1] + width[1], inf)
+    events[120:160, 1] = np.where(np.arange(40) % 2, nan, np.nextafter(events[120:160, 1], -inf))
+    block, n_matches = check(constraints, events)
+    part = block.arrays()
+    kinds = part["kind"].reshape(-1, 5)
+    assert [kind_type, 0, 1] in kinds[:, [0, 1, 3]].tolist()
+    on_second = part["reach"] >> np.uint64(32)
+    assert (on_second != ANYWHERE).sum() > 100
+    blind = SparseBlock(constraints, **{**part, "reach": np.zeros_like(part["reach"])})
+    for event in events:
+        assert np.array_equal(found(block, event), found(blind, event))
+    assert n_matches > 1000
+
+
 def test_reach_is_closed_and_never_too_small():
     rng = np.random.default_rng(23)
     masses = np.concatenate([rng.integers(0, 65536, (3000, 3)), [[0, 65535, 0], [7, 7, 7]]])

@@ -27,8 +27,8 @@ from tamis.kernels.sparse_groups import (
     enter_groups,
     order_constraints,
 )
-from tamis.kernels.sparse_lines import choose_lines, write_order
-from tamis.kernels.sparse_reach import write_reach
+from tamis.kernels.sparse_lines import NO_LINES, choose_lines, write_order
+from tamis.kernels.sparse_reach import choose_second_axes, find_seconds, write_reach
 from tamis.kernels.sparse_records import build_records, record_layout, test_layout
 from tamis.kernels.sparse_strip_tests import build_strip_tests
 from tamis.kernels.sparse_strips import N_COLOURS, Crowd, build_plots, choose_pairs
@@ -59,7 +59,7 @@ class SparsePart(NamedTuple):
     shift: Array  # u1[M]
     ties: Array  # u1[M + 2]
     kind_start: Array  # i4[M + 1]: the kinds whose first axis is a
-    kind: Array  # i4[5..]: type, axis, level, second axis, its level
+    kind: Array  # i4[5..]: type, axis, level, second axis or NO_AXIS, its level
     cell_kind: Array  # i4[D], see sparse_directory
     cell_key: Array  # u8[D]
     cell_group: Array  # i4[D]
@@ -97,11 +97,12 @@ def build(constraints: Constraints) -> SparsePart:
     is_live = np.ones(len(lines), bool)
     is_live[np.repeat(np.arange(len(lines)), np.diff(start))[low > high]] = False
     pair[~is_live] = -1
-    grouped, first = _order_grouped(bounds, groups, lines, is_live)
+    second = _find_seconds(bounds, groups, lines, kinds)
+    grouped, first = _order_grouped(bounds, groups, lines, second, is_live)
     words, group = build_words(grouped, first, groups, lines, n_axes)
     line_parts = build_lines(bounds, grouped, words, n_axes)
     reach = np.empty(len(words.place), np.uint64)
-    write_reach(bounds, grouped, lead, words, reach)
+    write_reach(bounds, grouped, lead, second, words, reach)
     free = np.nonzero(np.diff(start) == 0)[0].astype(np.int32)
     in_strips, plots = build_plots(bounds, pair, n_axes)
     strip_tests = build_strip_tests(bounds, pair, in_strips)
@@ -177,7 +178,9 @@ def _group_slots(bounds, low, lead):
     directory = new_directory(n_groups)
     copy_entries(found, new_number, directory)
     size = np.bincount(group_of_slot[group_of_slot >= 0], minlength=n_groups)
-    return directory, kinds[order], Groups(lead, group_of_slot, size)
+    kind, is_used = np.empty(n_groups, np.int32), directory.kind >= 0
+    kind[directory.group[is_used]] = directory.kind[is_used]
+    return directory, kinds[order], Groups(lead, group_of_slot, size, kind)
 
 
 def _choose_lines(bounds, groups, count):
@@ -214,10 +217,23 @@ def _choose_pairs(bounds, groups, count):
     return pair
 
 
-def _order_grouped(bounds, groups, lines, is_live):
+def _find_seconds(bounds, groups, lines, kinds):
+    """The constraint of slots in words on the second axis of their kind: i4[P], -1 = none.
+
+    Writes that axis to kinds.
+    """
+    is_in_word = lines != NO_LINES
+    some = np.arange(0, len(lines), max(1, len(lines) // N_LINE_SAMPLE))
+    choose_second_axes(bounds, groups, some[is_in_word[some]], kinds)
+    second = np.empty(len(lines), np.int32)
+    find_seconds(bounds, groups, kinds, is_in_word, second)
+    return second
+
+
+def _order_grouped(bounds, groups, lines, second, is_live):
     """The living slots in groups, by group, lines and what leads: i4[..]; and that: u2[P]."""
     first = np.empty(len(lines), np.uint16)
-    write_order(bounds, groups, lines, first)
+    write_order(bounds, groups, second, first)
     slots = np.nonzero(is_live & (groups.of_slot >= 0))[0]
     order = np.lexsort((first[slots], lines[slots], groups.of_slot[slots]))
     return slots[order].astype(np.int32), first

@@ -10,7 +10,8 @@ root    none selective enough: see sparse_strips
 Cells are of equal mass, 2**level on an axis, and no narrower than the interval: so its low is in
 the event's cell, or in the one before and there in no quarter before the event's. A *kind* is a
 type with its axes and levels; every kind costs an event its probes, so a slot prefers kinds that
-many others use.
+many others use. A kind of points or cells has a second axis, too, if there is one that most of
+its slots are narrow on: it leads nowhere, but words are made along it (``sparse_reach``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ MAX_SCAN = 96  # groups up to this size are scanned, larger ones have words
 N_BUCKETS = 64  # of a line; an event touches one
 # Costs in ns: checking a slot, scanning one, ANDing a word, probing for a pair, for a cell
 CHECK_NS, SCAN_NS, WORD_NS, PAIR_NS, CELL_NS = 7.0, 3.0, 12.0, 300.0, 200.0
+IN_REACH = 0.5  # of the words of a point or cell
 
 
 class Bounds(NamedTuple):
@@ -48,6 +50,7 @@ class Groups(NamedTuple):
     lead: Array  # i4[P, 5], as of choose_leaders
     of_slot: Array  # i4[P], -1 = root
     size: Array  # i8[G]
+    kind: Array  # i4[G]
 
 
 @kernel
@@ -128,17 +131,20 @@ def order_pair(axis, level, x, y, i, j, max_level):
 
 
 @inlined
-def cell_cost(n_used, level, rest):
-    """Cost in ns of a slot in a cell, if n_used slots use the kind."""
+def cell_cost(n_used, level, share, rest):
+    """Cost in ns of a slot in a cell, if n_used slots use the kind.
+
+    ``share``: of events, which for a frequent value is more than that of its narrow cell.
+    """
     size = n_used >> level
-    each = SCAN_NS if size <= MAX_SCAN else WORD_NS / min(48.0, 1.0 + size / 80.0)
-    return (each + CHECK_NS * rest) * 2.0 / (1 << level) + CELL_NS / n_used
+    each = SCAN_NS if size <= MAX_SCAN else IN_REACH * WORD_NS / min(48.0, 1.0 + size / 80.0)
+    return (each + CHECK_NS * rest) * max(share, 2.0 / (1 << level)) + CELL_NS / n_used
 
 
 @inlined
 def point_cost(n_same, share, rest):
     """Cost in ns of a slot among n_same with the same value."""
-    each = SCAN_NS if n_same <= MAX_SCAN else WORD_NS / min(48.0, 1.0 + n_same / 80.0)
+    each = SCAN_NS if n_same <= MAX_SCAN else IN_REACH * WORD_NS / min(48.0, 1.0 + n_same / 80.0)
     return share * (each + CHECK_NS * rest)
 
 
@@ -192,7 +198,7 @@ def choose_leaders(bounds, entry, n_same, used, tally, max_level, step, lead):
             for la in range(max(MIN_LEVEL, level[x] - 2), level[x] + 1):
                 h = mix(kind_key(CELL, axis[i], la, 0, 0)) & mask
                 if used[h]:
-                    cost = cell_cost(used[h], la, rest)
+                    cost = cell_cost(used[h], la, share[i], rest)
                     if cost < best:
                         best, kind_type, one, two, level_one, level_two = cost, CELL, i, -1, la, 0
                         chosen = h

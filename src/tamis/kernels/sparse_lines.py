@@ -18,7 +18,6 @@ from tamis.kernels.sparse_groups import (
     CHECK_NS,
     MAX_SCAN,
     N_BUCKETS,
-    PAIR,
     POINT,
     SCAN_NS,
     WORD_NS,
@@ -142,17 +141,17 @@ def choose_lines(bounds, groups, colour, share, tally, step, is_last, lines):
 
 
 @kernel
-def write_order(bounds, groups, lines, first):
+def write_order(bounds, groups, second, first):
     """Write first: u2[P], what the slots of a group are ordered by. O(P).
 
-    It is the mass of the leader's low, of those in the words of a pair their ``near_key``.
+    It is the mass of the leader's low, of those that have a ``second`` their ``near_key``.
     """
     lead, mass = groups.lead, bounds.mass
-    for slot in range(lines.size):
+    for slot in range(first.size):
         first[slot] = mass[lead[slot, 1], 0] if lead[slot, 0] > POINT else 0
-        if lead[slot, 0] == PAIR and lines[slot] != u64(NO_LINES):
-            one, two = mass[lead[slot, 1], 0], mass[lead[slot, 2], 0]
-            first[slot] = near_key(one, lead[slot, 3], two, lead[slot, 4])
+        if second[slot] >= 0:
+            two = mass[second[slot], 0]
+            first[slot] = near_key(first[slot], lead[slot, 3], two, lead[slot, 4])
 
 
 @inlined

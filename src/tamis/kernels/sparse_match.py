@@ -35,7 +35,7 @@ from tamis.kernels.sparse_build import (
 from tamis.kernels.sparse_directory import find
 from tamis.kernels.sparse_fit import ask_for_records, check_records
 from tamis.kernels.sparse_groups import N_BUCKETS, PAIR, POINT, quarter_of
-from tamis.kernels.sparse_reach import is_in_reach, reach_on
+from tamis.kernels.sparse_reach import EVERYWHERE, NO_AXIS, is_in_reach, reach_on
 from tamis.kernels.sparse_scratch import CHUNK, NO_MASS, NOTHING, ROOM, open_handle
 from tamis.kernels.sparse_strip_tests import MISSING, add_run, step_of, test_blocks
 from tamis.kernels.sparse_strips import FENCE_SHIFT, GATE_SHIFT, N_FENCES, N_GATES
@@ -106,6 +106,16 @@ def add_words(part, s, first, end, here, n):
     return n
 
 
+@inlined
+def place_on_second(part, s, kind):
+    """Where the event is on the second axis of a kind."""
+    a = part.kind[5 * kind + 3]
+    y = np.int64(NO_MASS)
+    if a != NO_AXIS:
+        y = np.int64(s.mass[a])
+    return reach_on(y, y) if y != NO_MASS else u64(EVERYWHERE)
+
+
 @kernel
 def find_groups(part, s, n_present):
     """Collect spans of places and the words of all groups the event leads to; returns how many."""
@@ -119,7 +129,7 @@ def find_groups(part, s, n_present):
             kind_type = part.kind[5 * kind]
             x0 = x1 = y0 = y1 = 0
             quarter = 3
-            here = reach_on(m, m)
+            here = reach_on(m, m) | place_on_second(part, s, kind) << u64(32)
             if kind_type != POINT:
                 x1 = m >> (16 - part.kind[5 * kind + 2])
                 x0 = max(0, x1 - 1)
@@ -128,7 +138,6 @@ def find_groups(part, s, n_present):
                 y1 = s.mass[part.kind[5 * kind + 3]]
                 if y1 == NO_MASS:
                     continue
-                here |= reach_on(y1, y1) << u64(32)
                 y1 = y1 >> (16 - part.kind[5 * kind + 4])
                 y0 = max(0, y1 - 1)
             for x in range(x0, x1 + 1):
