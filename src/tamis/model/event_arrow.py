@@ -275,11 +275,15 @@ _LIST_TESTS = (
 )
 
 
-def _point(struct: dict[str, Any]) -> Point | None:
-    coordinates = (struct["lon"], struct["lat"])
-    if any(c is None or c != c for c in coordinates):  # null and NaN are missing
+def point_of(lon: Any, lat: Any) -> Point | None:
+    """The point of two coordinates as columns hold them, if neither is null or NaN."""
+    if any(side is None or side != side for side in (lon, lat)):
         return None
-    return Point(*(float(c) if isinstance(c, Decimal) else c for c in coordinates))
+    return Point(*(float(side) if isinstance(side, Decimal) else side for side in (lon, lat)))
+
+
+def _point(struct: dict[str, Any]) -> Point | None:
+    return point_of(struct["lon"], struct["lat"])
 
 
 def _polygon(struct: dict[str, Any]) -> Polygon | None:

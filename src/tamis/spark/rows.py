@@ -6,14 +6,13 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tamis.errors import InvalidEvent, TamisError
-from tamis.model.event_arrow import struct_reader
-from tamis.values import Point, load_json
+from tamis.model.event_arrow import point_of, struct_reader
+from tamis.values import load_json
 
 if TYPE_CHECKING:
     from tamis.spark.events import EventMapping
@@ -76,7 +75,7 @@ def _row(held: dict[str, Any], names: list[str], mapping: EventMapping) -> Row:
     id, time, until, payload = map(
         taken, (mapping.id, mapping.time, mapping.until, mapping.payload)
     )
-    points = {name: _point(*map(taken, sides)) for name, sides in mapping.points.items()}
+    points = {name: point_of(*map(taken, sides)) for name, sides in mapping.points.items()}
     if mapping.fields is not None:
         columns = {name: attributes[name] for name in names if name in attributes}
         attributes = columns | _chosen(attributes, mapping.fields)
@@ -86,13 +85,6 @@ def _row(held: dict[str, Any], names: list[str], mapping: EventMapping) -> Row:
         if point is not None:
             attributes[name] = point
     return Row(id, time, until, _payload(payload), attributes)
-
-
-def _point(lon: Any, lat: Any) -> Point | None:
-    """The point of two coordinates, if none is missing."""
-    if any(side is None or side != side for side in (lon, lat)):
-        return None
-    return Point(*(float(side) if isinstance(side, Decimal) else side for side in (lon, lat)))
 
 
 def _chosen(attributes: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
