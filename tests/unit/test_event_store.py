@@ -346,6 +346,9 @@ def test_what_columns_do_not_say_is_read_event_by_event(column: pa.Array) -> Non
         pa.table({"event_id": pa.array([None], pa.string())}),
         pa.table({"event_id": ["a"], "event_until": ["soon"]}),
         pa.table({"event_id": ["a"], "event_payload": [5]}),
+        pa.table({"event_id": ["a"], "event_until": pa.array([2**61]).cast(pa.timestamp("s"))}),
+        pa.table({"event_id": ["a"], "x": pa.array([2**62]).cast(pa.timestamp("ms"))}),
+        pa.table({"event_id": ["a"], "x": pa.array([0]).cast(pa.timestamp("us", "Mars/X"))}),
         pa.table(
             {"event_id": ["a"], "event_location": [{"lon": 1.0, "lat": 1.0}], "location": [1]}
         ),

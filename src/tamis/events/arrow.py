@@ -123,7 +123,12 @@ def _moments(array: pa.Array | None, n_rows: int) -> Integers:
 def _micros(array: pa.Array) -> pa.Array:
     if not pa.types.is_timestamp(array.type) or array.type.unit == "ns":
         raise NotPlain
-    micros = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    kind = pa.timestamp("us", array.type.tz)
+    try:
+        pa.scalar(0, kind).as_py()  # or the zone is not known here
+        micros = array.cast(kind).cast(pa.int64())
+    except (LookupError, pa.ArrowInvalid):  # the latter for moments far beyond the calendar
+        raise NotPlain from None
     bounds = pc.min_max(micros)
     if bounds["min"].as_py() is not None and not (
         _FIRST <= bounds["min"].as_py() <= bounds["max"].as_py() <= _LAST

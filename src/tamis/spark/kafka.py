@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tamis.errors import MissingExtra, TamisError
 from tamis.model import Event
+from tamis.spark.checkpoints import settings_of_query
 from tamis.values import value_to_json
 
 if TYPE_CHECKING:
@@ -113,9 +114,12 @@ def write_kafka(
     writer = _messages(rows, key).writeStream.format("kafka").options(**settings)
     writer = writer.option("checkpointLocation", str(checkpoint)).queryName(name)
     if interval is None:
-        return writer.trigger(availableNow=True).start()
-    pause_ms = interval // timedelta(milliseconds=1)
-    return writer.trigger(processingTime=f"{pause_ms} milliseconds").start()
+        writer = writer.trigger(availableNow=True)
+    else:
+        pause_ms = interval // timedelta(milliseconds=1)
+        writer = writer.trigger(processingTime=f"{pause_ms} milliseconds")
+    with settings_of_query(rows.sparkSession, checkpoint):
+        return writer.start()
 
 
 def _messages(rows: DataFrame, key: str) -> DataFrame:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 
 from tamis.delivery.caps import apply_caps
 from tamis.errors import PipelineError
+from tamis.spark.checkpoints import settings_of_query
 from tamis.spark.clock import ClockGuard, batch_times
 from tamis.spark.digests import MATCH_COLUMNS, digests, notifications
 from tamis.spark.jobs import stoppable
@@ -24,7 +23,7 @@ from tamis.spark.outbox import OUTBOX_ORDER, Outbox, read_folder
 from tamis.spark.rest import Rest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["notify_stream", "stop_between_batches"]
@@ -77,7 +76,7 @@ def notify_stream(
     if interval is None:
         publisher.wake()
     has_text = pa.types.is_string(outbox.schema.field("matches").type)
-    with _settings(matches.sparkSession):
+    with settings_of_query(matches.sparkSession, folder, _SETTINGS):
         rows = notifications(digests(matches, retention), has_text)
         writer = rows.writeStream.queryName(name).outputMode("append")
         writer = writer.option("checkpointLocation", str(publisher.checkpoint))
@@ -196,19 +195,3 @@ def _check_columns(matches: DataFrame) -> None:
         )
     if not matches.isStreaming:
         raise PipelineError("the matches are not a stream; expected one, as spark.readStream gives")
-
-
-@contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
-    """Apply the notifier's settings while a query is started, which keeps a copy of them."""
-    before = {key: spark.conf.get(key, None) for key in _SETTINGS}
-    for key, value in _SETTINGS.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)

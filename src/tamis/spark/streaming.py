@@ -14,6 +14,7 @@ import numpy as np
 from tamis.errors import PipelineError
 from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import ChangeDirectory, ChangeSource
+from tamis.spark.checkpoints import settings_of_query
 from tamis.spark.cleaning import LogCleaner
 from tamis.spark.events import EventMapping
 from tamis.spark.file_names import check_names, forget_refused
@@ -226,7 +227,8 @@ def match_stream(
     writer = writer.queryName(name or "tamis matcher")
     if trigger:
         writer = writer.trigger(**trigger)
-    return MatchStream(spark, writer.start(), matcher)
+    with settings_of_query(spark, queried):
+        return MatchStream(spark, writer.start(), matcher)
 
 
 def _store(
