@@ -62,7 +62,7 @@ servers = "{servers}"
 topic = "matches"
 [notifications]
 outbox = "outbox"
-interval = "500 ms"
+interval = "1 s"
 [spark]
 "spark.master" = "local[2]"
 """

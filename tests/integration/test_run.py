@@ -38,7 +38,7 @@ path = "searches"
 tokens = 2
 [notifications]
 outbox = "outbox"
-interval = "300 ms"
+interval = "1 s"
 [spark]
 "spark.master" = "local[2]"
 """
@@ -88,7 +88,7 @@ def metrics_of(running: subprocess.Popen[str]) -> Callable[[], dict[str, float]]
 
 
 def _see_it_rest(offsets: Path) -> None:
-    """With nothing to do there are hardly any micro-batches, although they are 300 ms apart."""
+    """With nothing to do there are hardly any micro-batches; with work, one a second."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         before = set(offsets.iterdir())
