@@ -131,21 +131,27 @@ def order_pair(axis, level, x, y, i, j, max_level):
 
 
 @inlined
+def visit_cost(size):
+    """Cost in ns of a slot in a group of so many that an event comes to, but for checking it."""
+    if size <= MAX_SCAN:
+        return SCAN_NS
+    return IN_REACH * WORD_NS / min(48.0, 1.0 + size / 80.0)
+
+
+@inlined
 def cell_cost(n_used, level, share, rest):
     """Cost in ns of a slot in a cell, if n_used slots use the kind.
 
     ``share``: of events, which for a frequent value is more than that of its narrow cell.
     """
-    size = n_used >> level
-    each = SCAN_NS if size <= MAX_SCAN else IN_REACH * WORD_NS / min(48.0, 1.0 + size / 80.0)
+    each = visit_cost(n_used >> level)
     return (each + CHECK_NS * rest) * max(share, 2.0 / (1 << level)) + CELL_NS / n_used
 
 
 @inlined
 def point_cost(n_same, share, rest):
     """Cost in ns of a slot among n_same with the same value."""
-    each = SCAN_NS if n_same <= MAX_SCAN else IN_REACH * WORD_NS / min(48.0, 1.0 + n_same / 80.0)
-    return share * (each + CHECK_NS * rest)
+    return share * (visit_cost(n_same) + CHECK_NS * rest)
 
 
 @kernel

@@ -39,12 +39,12 @@ def choose_second_axes(bounds, groups, slots, kinds):
     slot = np.repeat(slots, n)
     k = np.repeat(first + n - np.cumsum(n), n) + np.arange(len(slot))
     slot, k = (held[k != groups.lead[slot, 1]] for held in (slot, k))
-    kind = groups.kind[groups.of_slot[slot]]
-    keys, at = np.unique(kind.astype(np.int64) << 32 | bounds.axis[k], return_inverse=True)
+    kind_of_k = groups.kind[groups.of_slot[slot]].astype(np.int64)
+    keys, at = np.unique(kind_of_k << 32 | bounds.axis[k], return_inverse=True)
     excluded = np.bincount(at, 1 - bounds.share[k], len(keys))
     n_slots = np.bincount(groups.kind[groups.of_slot[slots]], minlength=len(kinds))
-    best = np.argsort(excluded)  # comes last
-    for key, sum_excluded in zip(keys[best].tolist(), excluded[best].tolist(), strict=True):
+    order = np.argsort(excluded)  # the best axis of a kind is its last
+    for key, sum_excluded in zip(keys[order].tolist(), excluded[order].tolist(), strict=True):
         kind, axis = divmod(key, 1 << 32)
         if not is_pair[kind] and sum_excluded >= _WORTH * n_slots[kind]:
             kinds[kind, 3] = axis

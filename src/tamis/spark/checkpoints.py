@@ -1,10 +1,10 @@
 """Checkpoints: how Spark writes down what a query must remember.
 
 For each file that it writes in a folder of this machine, Spark starts eight processes of
-``readlink`` to find out that nobody else has written it: some fifty in a micro-batch of the
-notifier, a fifth of all it takes. The other way that Spark has, for file systems that know of no
-links, looks there itself. Either way a file is renamed when it is whole, and that two queries write
-to one checkpoint is prevented elsewhere (``state_folder``).
+``readlink`` to find out what is there: some fifty in a micro-batch of the notifier, a tenth to a
+fifth of all it takes. The other way that Spark has looks there itself. Either way a file gets its
+name when it is whole. Neither keeps two queries with one checkpoint apart for certain;
+``state_folder`` does that for pipelines.
 """
 
 from __future__ import annotations
