@@ -1,4 +1,4 @@
-"""Polygons in chains of edges: as every edge says, one by one."""
+"""Polygons in chains of edges and in cells: as every edge says, one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import shapely
 
 from tamis import Event, Index, Subscription, col, evaluate
 from tamis.events import EventStore
-from tamis.kernels.tests import ACCEPTED, CHAIN, REJECTED, UNDECIDED, is_in_polygon
+from tamis.kernels.polygons import CHAIN, HEADER, UNKNOWN, is_in_polygon
+from tamis.kernels.verdicts import ACCEPTED, REJECTED, UNDECIDED
 from tamis.slots.polygons import Inside, chains_of
 from tamis.values import Point, Polygon
 
@@ -122,8 +123,82 @@ def _turn(point: Point, a: list[float], b: list[float]) -> Fraction:
 def test_every_edge_is_in_one_chain() -> None:
     for polygon in _shapes():
         held = chains_of(polygon)
-        n_chains = int(held[0])
-        n_edges = sum(len(ring) - 1 for part in polygon.rings for ring in part)
-        ends = held[1 : 1 + CHAIN * n_chains][CHAIN - 1 :: CHAIN]
-        assert ends == sorted(ends)
-        assert ends[-1] == n_edges == (len(held) - 1 - CHAIN * n_chains) / 4
+        n_chains, n_cells = int(held[0]), int(held[1])
+        chains = np.reshape(held[HEADER : HEADER + CHAIN * n_chains], (-1, CHAIN)).astype(int)
+        corners = np.reshape(held[HEADER + CHAIN * n_chains + n_cells**2 :], (-1, 2)).tolist()
+        edges = [edge for chain in chains for edge in range(chain[4], chain[5])]
+        told = [(corners[edge], corners[edge + 1]) for edge in edges]
+        rings = [ring for part in polygon.rings for ring in part]
+        assert len(set(edges)) == len(edges)
+        assert told == [(list(a), list(b)) for ring in rings for a, b in itertools.pairwise(ring)]
+
+
+def _comb(n_teeth: int) -> Polygon:
+    """Teeth on a lattice: corners, edges and points share their coordinates."""
+    up = [(float(x), float(y)) for x in range(0, 2 * n_teeth, 2) for y in (1, 9)]
+    teeth = [(x + 1.0 * (k % 4 > 1), y) for k, (x, y) in enumerate(up)]
+    return Polygon(shapely.Polygon([(-1, 0), *teeth, (2 * n_teeth, 0)]).buffer(0))
+
+
+def _spiral(n: int) -> Polygon:
+    turn = np.linspace(0, 12 * np.pi, n)
+    inner, outer = (np.stack([r * np.cos(turn), r * np.sin(turn)], 1) for r in (turn, turn + 2))
+    return Polygon(shapely.Polygon([*inner.tolist(), *outer[::-1].tolist()]))
+
+
+def _crowded() -> list[Polygon]:
+    random = np.random.default_rng(9)
+    stars = [shapely.Polygon(_star(n, (3 * n, n % 7), random)) for n in (5, 40, 90)]
+    whole = shapely.Polygon(
+        shapely.box(-9, -9, 9, 9).exterior.segmentize(0.5),
+        [
+            _star(200, (0, 0), random),
+            _star(60, (5, 5), random),
+            shapely.box(-8, -8, -7, 8).exterior,
+        ],
+    )
+    tiny = shapely.Polygon(_star(300, (0, 0), random))
+    return [
+        _comb(30),
+        _spiral(400),
+        Polygon(whole),
+        Polygon(shapely.MultiPolygon(stars)),
+        Polygon(shapely.box(0, 0, 3, 3).segmentize(0.25)),
+        Polygon(shapely.transform(tiny, lambda at: at * 1e-12 + (121.0, 31.0))),
+        Polygon(shapely.transform(tiny, lambda at: at * (1e-9, 1e9))),
+        Polygon(shapely.Polygon(_star(3000, (0, 0), random))),
+    ]
+
+
+@pytest.mark.parametrize("polygon", _crowded())
+def test_cells_tell_what_edges_tell(polygon: Polygon) -> None:
+    random = np.random.default_rng(10)
+    inside, lists = Inside(polygon), np.array(chains_of(polygon))
+    assert lists[1] > 0, "there is a grid"
+    west, south, east, north = polygon.bounds
+    corners = np.array([corner for part in polygon.rings for ring in part for corner in ring])
+    some = corners[random.integers(0, len(corners), (300, 2))]
+    points = np.concatenate([
+        random.uniform((west, south), (east, north), (600, 2)),
+        some[:, 0],  # on corners, between them and level with them
+        some.mean(axis=1),
+        np.stack([some[:, 0, 0], some[:, 1, 1]], axis=1),
+        np.round(random.uniform((west, south), (east, north), (200, 2)) * 4) / 4,
+        corners[:40] + random.uniform(-1, 1, (40, 2)) * 1e-15 * np.abs(corners).max(),
+    ])  # fmt: skip
+    n_undecided = 0
+    for x, y in points.tolist():
+        said, wanted = is_in_polygon(x, y, lists, 0), inside._is_inside_exactly(Point(x, y))
+        assert said == UNDECIDED or (said == ACCEPTED) == wanted, (x, y)
+        assert inside(Point(x, y)) == polygon.contains(Point(x, y)) == wanted
+        n_undecided += said == UNDECIDED
+    assert n_undecided < len(points)
+
+
+def test_most_cells_know_most_of_the_answer() -> None:
+    lists = np.array(chains_of(_crowded()[-1]))
+    first = HEADER + CHAIN * int(lists[0])
+    cells = lists[first : first + int(lists[1]) ** 2]
+    assert len(cells) == 64 * 64
+    assert np.count_nonzero(cells == UNKNOWN) < len(cells) / 20
+    assert {int(cell) & 1 for cell in cells if cell != UNKNOWN} == {0, 1}

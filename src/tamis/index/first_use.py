@@ -21,7 +21,7 @@ from tamis.language import Filter, col
 from tamis.model import Event, Subscription
 from tamis.values import Point, Polygon, Range
 
-_AREA = Polygon([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.5, 0.5), (0.0, 1.0)])
+_AREA = Polygon([(n / 40, 0.0) for n in range(41)] + [(1.0, 1.0), (0.5, 0.5), (0.0, 1.0)])
 _PLAIN = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5, "brand": "x", "price": 5, "is_new": True}
 _EVENTS: tuple[dict[str, Any], ...] = (
     _PLAIN,

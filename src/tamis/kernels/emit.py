@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
-from tamis.kernels.tests import ACCEPTED, UNDECIDED, judge, judge_any
+from tamis.kernels.tests import judge, judge_any
+from tamis.kernels.verdicts import ACCEPTED, UNDECIDED
 
 
 class RowTable(NamedTuple):

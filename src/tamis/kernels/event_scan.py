@@ -14,7 +14,8 @@ from tamis.kernels.bits import lowest_bit
 from tamis.kernels.compiled import IS_COMPILED, Array, inlined, kernel
 from tamis.kernels.event_cells import GROUP, LEAF, open_cells
 from tamis.kernels.memory import prefetch
-from tamis.kernels.tests import ACCEPTED, UNDECIDED, Tests, judge
+from tamis.kernels.tests import Tests, judge
+from tamis.kernels.verdicts import ACCEPTED, UNDECIDED
 
 MISSING = 255  # the code of a row without a value
 WORD = 64  # rows, a bit each

@@ -38,7 +38,8 @@ from tamis.kernels.moving import (
 )
 from tamis.kernels.moving_cells import MARGIN
 from tamis.kernels.moving_search import find_candidates
-from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge
+from tamis.kernels.tests import judge
+from tamis.kernels.verdicts import ACCEPTED, REJECTED, UNDECIDED
 
 
 @inlined

@@ -11,7 +11,7 @@ from numba import carray  # type: ignore[attr-defined]
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.emit import Found, RowTable, settle, settle_leaders
 from tamis.kernels.memory import f8_at, i4_at, i8_at, u1_at
-from tamis.kernels.tests import Tests
+from tamis.kernels.tests import Tests, ask_for_shapes
 
 
 def handle_of_rows(table: RowTable, slots: Array, found: Found) -> Array:
@@ -79,6 +79,8 @@ def settle_one(handle, block, n_slots, vector, version, n_rows, is_first):
     """
     table, slots, found = _open_rows(handle)
     row_of_slot, tests = _open_block(block)
+    if tests.lists.size:
+        ask_for_shapes(tests, vector, slots, n_slots)
     if is_first:
         found.counts[1] = found.counts[2] = 0
     n_rows = settle(

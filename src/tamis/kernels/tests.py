@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, kernel
+from tamis.kernels.polygons import ask_for_polygon, is_in_polygon
+from tamis.kernels.verdicts import ACCEPTED, REJECTED, UNDECIDED
 
 IN_RANGE = 0  # low <= value <= high
 DIFFERS = 1  # value != low
@@ -20,16 +22,10 @@ IS_MISSING = 2
 ASK = 3  # only the filter itself can tell
 IN_SET = 4  # value is in the list: numbers, ascending
 IS_NEAR = 5  # point is near: latitude column, center (radians), cosine, haversine, margin
-IN_POLYGON = 6  # point is inside: latitude column, then what ``is_in_polygon`` says
+IN_POLYGON = 6  # point is inside: latitude column, then as ``kernels.polygons`` says
 FIRST_WITH_LIST = IN_SET
+_MOST_ASKED_FOR = 32  # slots: what is asked for must not push itself out of the cache
 NEGATED = 16  # added to an operation: it must not hold
-
-REJECTED, ACCEPTED, UNDECIDED = 0, 1, 2
-
-CHAIN = 5  # numbers that are said of a chain of edges
-
-# Beyond this part of the terms it is made of, the sign of an orientation is certain.
-_ORIENTATION_ERROR = 1e-14
 
 
 class Tests(NamedTuple):
@@ -73,56 +69,6 @@ def _is_near(lon, lat, lists, first):
 
 
 @kernel
-def is_in_polygon(x, y, lists, first):
-    """Whether a point is inside, by the crossings of a ray to the right; UNDECIDED on a border.
-
-    Even-odd over the edges of all rings, which serves holes and several parts alike. From
-    ``lists[first]`` on: the number of chains; of each the least and greatest x, the least and
-    greatest y, and how many edges it and those before it have; x1, y1, x2, y2 of every edge. A
-    chain is some edges of a ring one after the other: where the ray meets all of it or nothing,
-    its ends tell how often it is crossed. O(chains + edges of those near the point).
-    """
-    is_inside = False
-    n_chains = np.int64(lists[first])
-    edges = first + 1 + CHAIN * n_chains
-    begin = edges
-    for chain in range(first + 1, edges, CHAIN):
-        end = edges + 4 * np.int64(lists[chain + 4])
-        if lists[chain + 2] <= y <= lists[chain + 3] and x <= lists[chain + 1]:
-            if x < lists[chain]:
-                is_inside ^= (lists[begin + 1] <= y) != (lists[end - 1] <= y)
-            else:
-                said = _cross(x, y, lists, begin, end)
-                if said == UNDECIDED:
-                    return UNDECIDED
-                is_inside ^= said == ACCEPTED
-        begin = end
-    return ACCEPTED if is_inside else REJECTED
-
-
-@kernel
-def _cross(x, y, lists, first, last):
-    """Whether a ray crosses the edges ``lists[first:last]`` an odd number of times. O(edges).
-
-    UNDECIDED if the point may lie on one of them.
-    """
-    is_inside = False
-    for i in range(first, last, 4):
-        x1, y1, x2, y2 = lists[i], lists[i + 1], lists[i + 2], lists[i + 3]
-        if y < min(y1, y2) or y > max(y1, y2) or x > max(x1, x2):
-            continue
-        if x >= min(x1, x2):
-            a, b = (x2 - x1) * (y - y1), (x - x1) * (y2 - y1)
-            if abs(a - b) <= _ORIENTATION_ERROR * (abs(a) + abs(b)):
-                return UNDECIDED
-            if (y1 <= y) != (y2 <= y) and ((a > b) == (y2 > y1)):
-                is_inside = not is_inside
-        elif (y1 <= y) != (y2 <= y):
-            is_inside = not is_inside
-    return ACCEPTED if is_inside else REJECTED
-
-
-@kernel
 def _verdict(tests, t, operation, vector):
     """What one test says of an event; ``operation`` is the test's without NEGATED."""
     value = vector[tests.column[t]]
@@ -161,6 +107,22 @@ def judge(tests, vector, slot):
         elif (said == ACCEPTED) == (operation >= NEGATED):
             return REJECTED
     return verdict
+
+
+@kernel
+def ask_for_shapes(tests, vector, slots, n_slots):
+    """Ask for what ``judge`` will look at in the polygons of the first slots; all wait at once.
+
+    ``slots``: i4[>= n_slots]. O(tests + edges of a cell of each).
+    """
+    for step in range(3):
+        for i in range(min(n_slots, _MOST_ASKED_FOR)):
+            for t in range(tests.start[slots[i]], tests.start[slots[i] + 1]):
+                if tests.operation[t] & 15 == IN_POLYGON:
+                    first = tests.list_start[int(tests.low[t])]
+                    # What comes before the polygon stands beside its header.
+                    x, y = vector[tests.column[t]], vector[int(tests.lists[first])]
+                    ask_for_polygon(x, y, tests.lists, first + 1, step)
 
 
 @kernel

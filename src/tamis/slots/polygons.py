@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
-from tamis.kernels.tests import ACCEPTED, CHAIN, UNDECIDED, is_in_polygon
+from tamis.kernels.polygons import CHAIN, HEADER, UNKNOWN, fill_cells, is_in_polygon
+from tamis.kernels.verdicts import ACCEPTED, UNDECIDED
 from tamis.values import Point, Polygon
 
 _EDGES = 16  # of a chain
+_MIN_CORNERS = 32  # with fewer the chains are quick
+_MOST_CELLS = 64  # a side
+_NO_CORNER = (math.nan, math.nan)
 
 
 def chains_of(polygon: Polygon) -> list[float]:
-    """The edges of every ring in chains, as ``kernels.tests.is_in_polygon`` reads them."""
+    """A polygon as ``kernels.polygons`` reads it."""
     chains: list[float] = []
-    edges: list[float] = []
-    rings = [list(ring) for part in polygon.rings for ring in part]
-    for ring in rings:
+    held: list[tuple[float, float]] = []  # corners
+    for ring in (list(ring) for part in polygon.rings for ring in part):
         for first in range(0, len(ring) - 1, _EDGES):
-            corners = ring[first : first + _EDGES + 1]
-            xs, ys = zip(*corners, strict=True)
-            for (x1, y1), (x2, y2) in itertools.pairwise(corners):
-                edges += (x1, y1, x2, y2)
-            chains += (min(xs), max(xs), min(ys), max(ys), len(edges) // 4)
-    return [len(chains) // CHAIN, *chains, *edges]
+            xs, ys = zip(*ring[first : first + _EDGES + 1], strict=True)
+            begin = len(held) + first
+            chains += (min(xs), max(xs), min(ys), max(ys), begin, begin + len(xs) - 1)
+        held += [*ring, _NO_CORNER]
+    grid = _grid_over(polygon, len(held))
+    n_cells = int(grid[0])
+    numbers = [len(chains) // CHAIN, *grid, *chains, *[UNKNOWN] * n_cells**2, *chain(*held)]
+    if not n_cells:
+        return numbers
+    filled = np.array(numbers)
+    fill_cells(filled, 0)
+    return list(map(float, filled))
+
+
+def _grid_over(polygon: Polygon, n_corners: int) -> tuple[float, float, float, float, float]:
+    """Cells a side, the least x and y, cells a unit of x and of y; about two cells for a corner."""
+    west, south, east, north = polygon.bounds
+    if n_corners < _MIN_CORNERS or not (east > west and north > south):
+        return 0.0, 0.0, 0.0, 0.0, 0.0
+    n_cells = min(_MOST_CELLS, math.ceil(math.sqrt(2 * n_corners)))
+    return n_cells, west, south, n_cells / (east - west), n_cells / (north - south)
 
 
 class Inside:
@@ -38,7 +57,8 @@ class Inside:
 
     def __init__(self, polygon: Polygon) -> None:
         self._chains = np.array(chains_of(polygon), np.float64)
-        self._edges = self._chains[1 + CHAIN * int(self._chains[0]) :]
+        n_chains, n_cells = map(int, self._chains[:2])
+        self._corners = self._chains[HEADER + CHAIN * n_chains + n_cells**2 :].reshape(-1, 2)
 
     def __call__(self, point: Point) -> bool:
         """Whether the point lies inside or on the border."""
@@ -48,10 +68,10 @@ class Inside:
     def _is_inside_exactly(self, point: Point) -> bool:
         """Even-odd by the crossings of a ray to the right, in fractions."""
         x, y = Fraction(point.lon), Fraction(point.lat)
-        edges = self._edges.reshape(-1, 4)
-        low, high = np.fmin(edges[:, 1], edges[:, 3]), np.fmax(edges[:, 1], edges[:, 3])
-        is_met = (low <= point.lat) & (point.lat <= high)
-        is_met &= point.lon <= np.fmax(edges[:, 0], edges[:, 2])
+        edges = np.hstack([self._corners[:-1], self._corners[1:]])
+        low, high = np.minimum(edges[:, 1], edges[:, 3]), np.maximum(edges[:, 1], edges[:, 3])
+        is_met = (low <= point.lat) & (point.lat <= high)  # never between rings
+        is_met &= point.lon <= np.maximum(edges[:, 0], edges[:, 2])
         is_inside = False
         for edge in edges[is_met].tolist():
             x1, y1, x2, y2 = map(Fraction, edge)

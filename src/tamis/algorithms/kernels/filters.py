@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.kernels.compiled import Array, kernel
-from tamis.kernels.tests import ACCEPTED, REJECTED, UNDECIDED, judge_any
+from tamis.kernels.tests import judge_any
+from tamis.kernels.verdicts import ACCEPTED, REJECTED, UNDECIDED
 
 
 class Owners(NamedTuple):

@@ -30,6 +30,7 @@ N_VERTICES = 1_000
 N_CHECKED = 10
 ROUNDS = 5
 FAR_DEGREES = 20.0  # to the south
+_APART_KM = 0.02
 _NEAREST_KM, _FARTHEST_KM = 0.3, 1.0  # of a vertex from its centre
 
 
@@ -63,7 +64,9 @@ def measure_polygon(movers: Movers) -> dict[str, Any]:
     """The time of an event alone, beside boxes and beside polygons, far ones and near ones."""
     random = np.random.default_rng([SEED, 64])
     places = movers.nearby.values[:, :2]
+    # Some ten metres apart: boxes of the same place would be one box, and cost less than as many.
     centres = places[random.integers(0, len(places), N_POLYGONS)]
+    centres = centres + random.normal(0, _APART_KM / KM_PER_DEGREE, centres.shape)
     found: dict[str, Any] = {
         "n_subscriptions": len(movers.places), "n_polygons": N_POLYGONS, "n_vertices": N_VERTICES,
     }  # fmt: skip

@@ -63,10 +63,10 @@ Python runs one thread at a time but while a kernel works, so the two share more
 """
 _POLYGON_NOTE = """\
 Medians until the rows are there, over the same events, with the matches of the shapes themselves:
-polygons of a thousand vertices each, boxes as large in the same places. What boxes add to the time
-alone is the price of any thousand subscriptions beside those that move; what polygons add to that
-is the price of their vertices. Each stands in an index of its own, opened from the same files; of
-each event the shortest of five rounds, taken in turn, counts.
+polygons of a thousand vertices each, boxes as large in the same places, no two of them the same.
+What boxes add to the time alone is the price of any thousand subscriptions beside those that move;
+what polygons add to that is the price of their vertices. Each stands in an index of its own, opened
+from the same files; of each event the shortest of five rounds, taken in turn, counts.
 """
 _METHOD = """\
 - Answers are compared with the oracle (`tamis.language.evaluate`) on a sample before anything is
