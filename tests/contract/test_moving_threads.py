@@ -136,7 +136,7 @@ def test_old_arrays_are_let_go() -> None:
     index._engine.wait_for_merging()
     # Who still has the old state sees what was there then, whatever was merged meanwhile.
     rows = np.empty(N_IDS, np.int32)
-    vector = index._columns.encode_plain(EVENTS[0])
+    vector = index._columns.encode_quickly(EVENTS[0])
     assert vector is not None
     n_rows = held.match_plain(vector, state.version, lambda leader, there=None: True, rows, 0)
     assert sorted(f"s{row}" for row in rows[:n_rows]) == sorted(before)

@@ -336,3 +336,6 @@ def test_a_batch_of_events_of_every_kind(
             assert sorted(found) == sorted(expected(saved, dict(event.attributes)))
             levels = [saved[id].priority for id in found]
             assert levels == sorted(levels)
+        for event, found in zip(given_events, index.match_batch(given_events), strict=True):
+            wanted = sorted(expected(saved, dict(Event("e", event).attributes)))
+            assert sorted(found) == sorted(index.match(event)) == wanted

@@ -114,14 +114,14 @@ class Filters:
 
     def match(self, event: HasAttributes | Mapping[str, Any]) -> list[int]:
         """The ids of the filters that accept an event, ascending."""
-        plain = self._columns.encode_plain(event) if type(event) is dict else None
-        if plain is not None:
-            slots = self.tree.match(plain[: self.tree.n_attributes])
-            return self._revise(slots, plain[np.newaxis], True, event)
-        attributes = attributes_of(event)
-        encoded = self._columns.encode(attributes)
+        simple = self._columns.encode_simply(event) if type(event) is dict else None
+        if simple is not None and simple.is_plain:
+            slots = self.tree.match(simple.vector[: self.tree.n_attributes])
+            return self._revise(slots, simple.vector[np.newaxis], True, event)
+        encoded = simple or self._columns.encode(attributes_of(event))
         rows = self._rows(encoded)
         if not rows:
+            attributes = attributes_of(event)
             return [id for id, node in self._filters.items() if accepts(node, attributes)]
         slots = self.tree.match(rows[0])
         if len(rows) > 1:

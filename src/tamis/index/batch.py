@@ -1,4 +1,4 @@
-"""Batch: many plain events at once, in kernels that hold no GIL."""
+"""Batch: many events at once, in kernels that hold no GIL."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from tamis.index.blocks import Array, Block
 from tamis.index.state import State
-from tamis.kernels.emit import Found, settle_leaders_many, settle_many
+from tamis.kernels.emit import Found, settle_leaders_many
 from tamis.kernels.ordering import N_PRIORITIES, arrange
+from tamis.kernels.settling import handle_of_rows, settle_choices, settle_events
 
 
 class _Gathered(NamedTuple):
@@ -20,54 +21,85 @@ class _Gathered(NamedTuple):
     offsets: Array  # i8[E + 1]
 
 
-def match_matrix(
+class Vectors(NamedTuple):
+    """E events as vectors: event e is any of ``matrix[begins[e]:begins[e + 1]]``."""
+
+    matrix: Array  # f8[V, M]
+    begins: Array  # i8[E + 1], ascending by at least 1
+    decides: Array  # u1[E], whether its vectors say all that tests ask
+
+    @property
+    def n_events(self) -> int:
+        """How many events there are."""
+        return len(self.decides)
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether some event has several vectors."""
+        return len(self.matrix) > self.n_events
+
+
+def plain_vectors(matrix: Array) -> Vectors:
+    """Events of which each is a row of a matrix."""
+    return Vectors(matrix, np.arange(len(matrix) + 1), np.ones(len(matrix), np.uint8))
+
+
+def match_vectors(
     state: State,
-    matrix: Array,
+    events: Vectors,
     one_by_one: Callable[[int], Array],
     is_rough: Array | None = None,
 ) -> tuple[Array, Array]:
-    """The rows of every event of a matrix, as offsets and rows, highest priority first.
+    """The rows of every event, as offsets and rows, highest priority first.
 
     ``one_by_one`` matches an event by its number; it is asked for those that need more than
-    kernels can decide, and for those that the matrix does not say all of, ``is_rough``.
+    kernels can decide, and for those that the vectors do not say all of, ``is_rough``. Where
+    somebody has a place (``state.moving``), no event has choices.
     """
-    is_open = np.zeros(len(matrix), np.uint8) if is_rough is None else is_rough.copy()
+    n_events = events.n_events
+    is_open = np.zeros(n_events, np.uint8) if is_rough is None else is_rough.copy()
     gathered, leaders = [], []
     for block in state.parts:
-        slots, offsets = block.slots_of(matrix)
-        if state.is_plain:
+        slots, offsets = block.slots_of(events.matrix)
+        if state.is_plain and not events.has_choices:
             gathered.append(_Gathered(block.rows_of(slots), offsets))
         else:
-            rows, led = _settle(state, block, matrix, slots, offsets, is_open)
+            rows, led = _settle(state, block, events, slots, offsets, is_open)
             gathered.append(rows)
             leaders.append(led)
     if any(len(one.rows) for one in leaders):
-        gathered.append(_settle_leaders(state, leaders, len(matrix)))
+        gathered.append(_settle_leaders(state, leaders, n_events))
     if state.moving is not None:
-        gathered.append(_Gathered(*state.moving.match_many(matrix, state.version, is_open)))
+        found = state.moving.match_many(events.matrix, state.version, is_open)
+        gathered.append(_Gathered(*found))
     opened = np.nonzero(is_open)[0]
     if len(opened):
         gathered = [_without(one, is_open) for one in gathered]
-        gathered.append(_one_by_one(opened, len(matrix), one_by_one))
-    return _in_order(state, gathered, len(matrix))
+        gathered.append(_one_by_one(opened, n_events, one_by_one))
+    return _in_order(state, gathered, n_events)
 
 
 def _settle(
-    state: State, block: Block, matrix: Array, slots: Array, starts: Array, is_open: Array
+    state: State, block: Block, events: Vectors, slots: Array, starts: Array, is_open: Array
 ) -> tuple[_Gathered, _Gathered]:
     """The rows of what a block found, and the leaders with many slots.
 
     Marks the events that must be matched one by one.
     """
-    held = (block.row_of_slot, block.tests)
     leaders = np.empty(len(slots), np.int32)
-    ends = np.zeros((2, len(starts)), np.int64)
+    ends = np.zeros((2, events.n_events + 1), np.int64)
+    n_seen = len(state.rows.flagged) if events.has_choices else 0
+    seen = np.zeros((3, n_seen), np.uint8)
 
     def settle_some(first: int, found: Found, own: Array) -> int:
         both = np.stack([own, ends[1]])
-        event: int = settle_many(
-            slots, starts, first, held, matrix, state.rows, state.version, found, both, is_open
-        )
+        handle = handle_of_rows(state.rows, slots, found, seen)
+        rest = (state.version, both, is_open)
+        event: int
+        if events.has_choices:
+            event = settle_choices(handle, block.handle, starts, first, events, *rest)
+        else:
+            event = settle_events(handle, block.handle, starts, first, events.matrix, *rest)
         own[:], ends[1] = both
         return event
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.index.asking import Asker, Asking
-from tamis.index.batch import match_matrix
+from tamis.index.batch import Vectors, match_vectors, plain_vectors
 from tamis.index.matches import MatchSet
 from tamis.index.matrix import Matrix, is_in_domains, matrix_of
 from tamis.index.revision import Ask
@@ -61,9 +61,9 @@ class Reader:
         if type(events) is list and len(events) == 1:
             rows = self.match(state, events[0]).copy()
             return MatchSet(None, rows, state.rows.priority, self._ids)
-        matrix = self._matrix(events)
+        matrix = None if isinstance(events, list) else self._matrix(events)
         if matrix is None:
-            return self._match_rows(state, attributes_of_batch(events))
+            return self._match_rows(state, events)
         self._observer.notice_batch(matrix)
         batch = cache(lambda: attributes_of_batch(events))
 
@@ -73,11 +73,11 @@ class Reader:
 
         if len(matrix) < MIN_BATCH:
             return self._gathered(state, [match_one(e).copy() for e in range(len(matrix))])
-        return self._match_set(state, *match_matrix(state, matrix, match_one))
+        return self._match_set(state, *match_vectors(state, plain_vectors(matrix), match_one))
 
     def _encode_quickly(self, event: dict[str, Any]) -> Vector | None:
-        """An event as numbers, if it is plain and there is no schema to check it."""
-        if self._schema is not None or (vector := self._columns.encode_plain(event)) is None:
+        """An event as numbers, if it has no others and there is no schema to check it."""
+        if self._schema is not None or (vector := self._columns.encode_quickly(event)) is None:
             return None
         self._observer.notice(vector)
         return vector
@@ -88,6 +88,11 @@ class Reader:
 
     def _encode(self, event: HasAttributes | Mapping[str, Any]) -> tuple[Encoded, Ask]:
         """An event as numbers, and who answers for a leader whether its filter accepts it."""
+        if type(event) is dict and self._schema is None:
+            simple = self._columns.encode_simply(event)
+            if simple is not None:
+                self._observer.notice(simple.vector)
+                return simple, self._asker(event)
         attributes = attributes_of(event)
         if self._schema is not None:
             self._schema.check_event(attributes)
@@ -95,42 +100,42 @@ class Reader:
         self._observer.notice(encoded.vector)
         return encoded, Asker(self._asking, self._saved, lambda: attributes)
 
-    def _match_rows(self, state: State, batch: list[Attributes]) -> MatchSet:
-        """A batch whose events are not all plain: those that are at once, the others by one."""
-        if self._schema is not None:
-            for attributes in batch:
-                self._schema.check_event(attributes)
-        encoded = [self._columns.encode(attributes) for attributes in batch]
+    def _match_rows(self, state: State, events: Any) -> MatchSet:
+        """A batch whose events are perhaps not all plain; those that need it one by one."""
+        encoded, attributes_at = self._encode_batch(events)
 
         def match_one(e: int) -> npt.NDArray[np.int32]:
-            asker = Asker(self._asking, self._saved, lambda: batch[e])
+            asker = Asker(self._asking, self._saved, lambda: attributes_at(e))
             return self._engine.search.match(state, encoded[e], asker)
 
-        if len(batch) < MIN_BATCH:
+        if len(encoded) < MIN_BATCH:
             for one in encoded:
                 self._observer.notice(one.vector)
-            return self._gathered(state, [match_one(e).copy() for e in range(len(batch))])
-        # A column that was added meanwhile is none that this state asks for.
-        n_columns = max(len(one.vector) for one in encoded)
-        matrix = np.full((len(batch), n_columns), np.nan)
-        for row, one in zip(matrix, encoded, strict=True):
-            row[: len(one.vector)] = one.vector
-        self._observer.notice_batch(matrix)
-        is_rough = np.array([not one.is_plain for one in encoded], np.uint8)
-        matrix[is_rough != 0] = np.nan  # as they are matched one by one, these have nothing to find
-        return self._match_set(state, *match_matrix(state, matrix, match_one, is_rough))
+            return self._gathered(state, [match_one(e).copy() for e in range(len(encoded))])
+        may_choose = state.moving is None
+        is_rough = [not one.is_plain and not (one.choices and may_choose) for one in encoded]
+        vectors = _vectors_of(encoded, is_rough)
+        self._observer.notice_batch(vectors.matrix)
+        found = match_vectors(state, vectors, match_one, np.array(is_rough, np.uint8))
+        return self._match_set(state, *found)
+
+    def _encode_batch(self, events: Any) -> tuple[list[Encoded], Callable[[int], Attributes]]:
+        """The events of a batch as numbers, and how to get the attributes of one."""
+        batch = cache(lambda: attributes_of_batch(events))
+        columns = self._columns
+        if self._schema is not None or not isinstance(events, list):
+            if self._schema is not None:
+                for attributes in batch():
+                    self._schema.check_event(attributes)
+            return [columns.encode(attributes) for attributes in batch()], lambda e: batch()[e]
+        encoded = []
+        for position, event in enumerate(events):
+            simple = columns.encode_simply(event) if type(event) is dict else None
+            encoded.append(columns.encode(batch()[position]) if simple is None else simple)
+        return encoded, lambda e: attributes_of(events[e])
 
     def _matrix(self, events: Any) -> Matrix | None:
         """A batch as numbers, if all its events are plain."""
-        if isinstance(events, list) and self._schema is None:
-            vectors = []
-            for event in events:
-                vector = self._columns.encode_plain(event) if type(event) is dict else None
-                if vector is None:
-                    return None
-                vectors.append(vector)
-            # Their lengths differ where a column was added meanwhile.
-            return np.stack(vectors) if len(set(map(len, vectors))) == 1 else None
         matrix = matrix_of(events, self._columns)
         if matrix is None or self._schema is None:
             return matrix
@@ -146,3 +151,18 @@ class Reader:
         self, state: State, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
     ) -> MatchSet:
         return MatchSet(offsets, rows, state.rows.priority, self._ids)
+
+
+def _vectors_of(encoded: list[Encoded], is_rough: list[bool]) -> Vectors:
+    """Events that are plain or have choices; those that are rough have nothing to find."""
+    held = [
+        one.choices if one.choices and not rough else (one.vector,)
+        for one, rough in zip(encoded, is_rough, strict=True)
+    ]
+    # A column that was added meanwhile is none that the state of this batch asks for.
+    n_columns = min(len(vectors[0]) for vectors in held)
+    matrix = np.stack([vector[:n_columns] for vectors in held for vector in vectors])
+    begins = np.zeros(len(held) + 1, np.int64)
+    np.cumsum([len(vectors) for vectors in held], out=begins[1:])
+    matrix[begins[:-1][is_rough]] = np.nan
+    return Vectors(matrix, begins, np.array([one.decides for one in encoded], np.uint8))

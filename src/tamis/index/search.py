@@ -16,7 +16,13 @@ from tamis.index.revision import Ask
 from tamis.index.state import State
 from tamis.kernels.emit import Found, RowTable, emit_chain, settle_choice
 from tamis.kernels.ordering import N_PRIORITIES, order_by_priority
-from tamis.kernels.settling import handle_of_rows, settle_leaders_one, settle_one
+from tamis.kernels.settling import (
+    forget_one,
+    handle_of_rows,
+    settle_choice_one,
+    settle_leaders_one,
+    settle_one,
+)
 from tamis.slots.columns import Encoded, Vector
 
 RowNumbers = npt.NDArray[np.int32]
@@ -28,12 +34,14 @@ _NOBODY: RowNumbers = np.zeros(0, np.int32)
 class _Scratch:
     """Buffers of one reading thread."""
 
-    size: int  # of each
+    size: int  # for so many slots or rows
     slots: RowNumbers
     found: Found
+    seen: npt.NDArray[np.uint8]  # of an event with several choices, see kernels.settling
     ordered: RowNumbers
     table: RowTable  # the rows that the handle refers to
     handle: npt.NDArray[np.int64]  # of all but ``ordered``, see kernels.settling
+    is_in_use: bool = False  # whether ``seen`` is
 
 
 class Search:
@@ -122,31 +130,19 @@ class Search:
 
     def _gather_choices(self, state: State, event: Encoded, scratch: _Scratch) -> None:
         """Gather what any choice finds, each row and leader once."""
-        found = scratch.found
-        choices = np.array(event.choices)
-        gathered: list[list[RowNumbers]] = [[], [], []]
+        if scratch.is_in_use:  # by an event whose matching was broken off
+            scratch.seen.fill(0)
+        scratch.is_in_use = True
+        choices, decides = np.array(event.choices), event.decides
         for vector in event.choices:
-            found.counts[:] = 0
-            self._gather(state, vector, choices, event.decides, scratch)
-            for i, many in enumerate(gathered):
-                many.append(found[i][: found.counts[i]].copy())
-        for i, many in enumerate(gathered):
-            unique = np.unique(np.concatenate(many))
-            found[i][: len(unique)] = unique
-            found.counts[i] = len(unique)
-
-    def _gather(
-        self, state: State, vector: Vector, choices: Vector, decides: bool, scratch: _Scratch
-    ) -> None:
-        """Gather what a choice finds; its tests are put to all choices."""
-        slots, found, rows, version = scratch.slots, scratch.found, state.rows, state.version
-        for block in state.parts:
-            n_slots = block.candidates(vector, slots)
-            if n_slots:
-                settle_choice(
-                    slots, n_slots, block.row_of_slot, block.tests, choices, decides,
-                    rows, version, found,
-                )  # fmt: skip
+            for block in state.parts:
+                n_slots = block.candidates(vector, scratch.slots)
+                if n_slots:
+                    settle_choice_one(
+                        scratch.handle, block.handle, n_slots, choices, decides, state.version
+                    )  # fmt: skip
+        forget_one(scratch.handle)
+        scratch.is_in_use = False
 
     def _gather_in_hull(self, state: State, low: Vector, high: Vector, scratch: _Scratch) -> None:
         """Gather what intervals around the event's values find.
@@ -158,7 +154,7 @@ class Search:
         for block in state.parts:
             n_sure, n_slots = block.candidates_in_hull(low, high, slots)
             settle_choice(
-                slots, n_sure, block.row_of_slot, block.tests, low[np.newaxis], False,
+                slots, 0, n_sure, block.row_of_slot, block.tests, low[np.newaxis], False,
                 rows, version, found,
             )  # fmt: skip
             asked = block.rows_of(slots[n_sure:n_slots])
@@ -173,12 +169,17 @@ class Search:
         if held is None or n_slots >= held.size or n_rows >= held.size:
             size = max(n_slots, n_rows)
             size += size // 4 + 64
-            rows, leaders, asked, slots, ordered = (np.empty(size, np.int32) for _ in range(5))
+            # Twice, as a choice of an event's values may find again what others have found.
+            rows, leaders, asked, slots = (np.empty(2 * size, np.int32) for _ in range(4))
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
-            handle = handle_of_rows(table, slots, found)
-            held = self._own.scratch = _Scratch(size, slots, found, ordered, table, handle)
+            seen = np.zeros((3, (2 * size + 7) // 8), np.uint8)
+            handle = handle_of_rows(table, slots, found, seen)
+            ordered = np.empty(size, np.int32)
+            held = _Scratch(size, slots, found, seen, ordered, table, handle)
+            self._own.scratch = held
         elif held.table is not table:
-            held.table, held.handle = table, handle_of_rows(table, held.slots, held.found)
+            held.table = table
+            held.handle = handle_of_rows(table, held.slots, held.found, held.seen)
         return held
 
 

@@ -13,8 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, inlined, kernel
-from tamis.kernels.tests import judge, judge_any
+from tamis.kernels.memory import prefetch
+from tamis.kernels.tests import ask_for_tests, judge, judge_any
 from tamis.kernels.verdicts import ACCEPTED, UNDECIDED
+
+AT_ONCE = 64  # slots whose rows and tests are asked for before the first is settled
 
 
 class RowTable(NamedTuple):
@@ -108,6 +111,26 @@ def add_plain(slots, first, last, row_of_slot, flagged, rows, n_rows):
 
 
 @kernel
+def ask_for_rows(slots, first, last, row_of_slot, tests, vector, table):
+    """Ask for what settling slots[first:last] will look at, so that all wait at once. O(tests)."""
+    for i in range(first, last):
+        row = row_of_slot[slots[i]] if row_of_slot.size else slots[i]
+        prefetch(table.flagged, np.uint64(row) >> np.uint64(3))
+    n_flagged = 0
+    for i in range(first, last):
+        row = row_of_slot[slots[i]] if row_of_slot.size else slots[i]
+        if _bit(table.flagged, row):
+            at = np.uint64(row)
+            prefetch(table.birth, at)
+            prefetch(table.death, at)
+            prefetch(table.follower, at)
+            prefetch(table.has_many_slots, at >> np.uint64(3))
+            n_flagged += 1
+    if n_flagged and tests.start.size:
+        ask_for_tests(tests, vector, slots, first, last)
+
+
+@kernel
 def settle(slots, first, last, row_of_slot, tests, vector, table, version, found, n_rows):
     """Turn slots[first:last] of one block into rows; return how many ``found.rows`` there are now.
 
@@ -115,6 +138,19 @@ def settle(slots, first, last, row_of_slot, tests, vector, table, version, found
     belongs to row p. Adds to ``found``: rows of plain leaders at once, leaders with many slots and
     leaders to be asked for later. O(last - first + tests).
     """
+    while first < last:
+        end = min(last, first + AT_ONCE)
+        ask_for_rows(slots, first, end, row_of_slot, tests, vector, table)
+        n_rows = _settle_some(
+            slots, first, end, row_of_slot, tests, vector, table, version, found, n_rows
+        )  # fmt: skip
+        first = end
+    return n_rows
+
+
+@kernel
+def _settle_some(slots, first, last, row_of_slot, tests, vector, table, version, found, n_rows):
+    """``settle`` for slots of which all was asked for."""
     while True:
         n_plain = add_plain(slots, first, last, row_of_slot, table.flagged, found.rows, n_rows)
         first, n_rows = first + n_plain, n_rows + n_plain
@@ -129,13 +165,18 @@ def settle(slots, first, last, row_of_slot, tests, vector, table, version, found
 
 
 @kernel
-def settle_choice(slots, n_slots, row_of_slot, tests, choices, decides, table, version, found):
+def settle_choice(
+    slots, first, last, row_of_slot, tests, choices, decides, table, version, found
+):  # fmt: skip
     """``settle`` for what one choice of an event's values found; there are ``choices`` in all.
 
     ``choices``: f8[C, M], as ``judge_any`` takes them. ``decides``: whether they tell what tests
-    ask; otherwise a slot with tests is asked. O(n_slots + tests x C).
+    ask; otherwise a slot with tests is asked. O(last - first + tests x C).
     """
-    for i in range(n_slots):
+    for i in range(first, last):
+        if (i - first) % AT_ONCE == 0:
+            end = min(last, i + AT_ONCE)
+            ask_for_rows(slots, i, end, row_of_slot, tests, choices[0], table)
         slot = slots[i]
         row = row_of_slot[slot] if row_of_slot.size else slot
         if not _bit(table.flagged, row):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import Array, kernel
+from tamis.kernels.memory import prefetch
 from tamis.kernels.polygons import ask_for_polygon, is_in_polygon
 from tamis.kernels.verdicts import ACCEPTED, REJECTED, UNDECIDED
 
@@ -24,7 +25,6 @@ IN_SET = 4  # value is in the list: numbers, ascending
 IS_NEAR = 5  # point is near: latitude column, center (radians), cosine, haversine, margin
 IN_POLYGON = 6  # point is inside: latitude column, then as ``kernels.polygons`` says
 FIRST_WITH_LIST = IN_SET
-_MOST_ASKED_FOR = 32  # slots: what is asked for must not push itself out of the cache
 NEGATED = 16  # added to an operation: it must not hold
 
 
@@ -110,19 +110,39 @@ def judge(tests, vector, slot):
 
 
 @kernel
-def ask_for_shapes(tests, vector, slots, n_slots):
-    """Ask for what ``judge`` will look at in the polygons of the first slots; all wait at once.
+def ask_for_tests(tests, vector, slots, first, last):
+    """Ask for what ``judge`` will look at for slots[first:last], so that all wait at once.
 
-    ``slots``: i4[>= n_slots]. O(tests + edges of a cell of each).
+    Each step looks at what the one before has asked for: where the tests of a slot are, the tests,
+    their lists, and of polygons the header, the cell and its edges. O(tests).
     """
-    for step in range(3):
-        for i in range(min(n_slots, _MOST_ASKED_FOR)):
+    for i in range(first, last):
+        prefetch(tests.start, np.uint64(slots[i]))
+    n_lists = 0
+    for i in range(first, last):
+        for t in range(tests.start[slots[i]], tests.start[slots[i] + 1]):
+            at = np.uint64(t)
+            prefetch(tests.operation, at)
+            prefetch(tests.column, at)
+            prefetch(tests.low, at)
+            prefetch(tests.high, at)
+            n_lists += 1
+    if n_lists == 0 or tests.lists.size == 0:
+        return
+    for step in range(5):
+        for i in range(first, last):
             for t in range(tests.start[slots[i]], tests.start[slots[i] + 1]):
-                if tests.operation[t] & 15 == IN_POLYGON:
-                    first = tests.list_start[int(tests.low[t])]
-                    # What comes before the polygon stands beside its header.
-                    x, y = vector[tests.column[t]], vector[int(tests.lists[first])]
-                    ask_for_polygon(x, y, tests.lists, first + 1, step)
+                operation = tests.operation[t] & 15
+                if operation >= FIRST_WITH_LIST:
+                    number = np.uint64(tests.low[t])
+                    if step == 0:
+                        prefetch(tests.list_start, number)
+                    elif step == 1:
+                        prefetch(tests.lists, np.uint64(tests.list_start[number]))
+                    elif operation == IN_POLYGON:
+                        at = tests.list_start[number]
+                        x, y = vector[tests.column[t]], vector[int(tests.lists[at])]
+                        ask_for_polygon(x, y, tests.lists, at + 1, step - 2)
 
 
 @kernel

@@ -21,6 +21,7 @@ Vector = npt.NDArray[np.float64]
 
 _EXACT = 2**53
 _NAN = float("nan")
+_TAKEN = frozenset((float, bool, Point))  # values of these types need no check
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -44,6 +45,7 @@ class _Lanes:
     columns: list[int] = field(default_factory=lambda: [-1] * PREFIX)
     has_numbers_only: bool = False
     has_texts_only: bool = False
+    has_booleans_only: bool = False
     has_points_only: bool = False
     n_kinds: int = 0  # lanes that one value cannot fill all by itself
     codes: Texts = field(default_factory=Texts)
@@ -60,6 +62,7 @@ class _Lanes:
         used = {lane for lane, column in enumerate(self.columns) if column >= 0}
         self.has_numbers_only = used == {NUMBER} and not self.prefixes
         self.has_texts_only = used == {TEXT} and not self.prefixes
+        self.has_booleans_only = used == {BOOLEAN} and not self.prefixes
         self.has_points_only = used == {LON, LAT} and not self.prefixes
         self.n_kinds = len(used - {PRESENT, LAT}) + len(self.prefixes)
 
@@ -188,46 +191,62 @@ class Columns:
 
     # -- what events hold
 
-    def encode_plain(self, raw: Mapping[str, Any]) -> Vector | None:
-        """A mapping of single numbers, texts and points, unchecked; None if it holds more.
+    def encode_quickly(self, raw: Mapping[str, Any]) -> Vector | None:
+        """A mapping of single floats, and perhaps a point, unchecked; None if it holds more.
 
-        The quick way for what events mostly are; what it does not know it leaves to ``encode``,
-        which checks everything.
+        The quick way for what events of numbers are; what it does not know it leaves to the others.
         """
         n_columns, quick = self._quick
         if n_columns != len(self.names):
             names = self.names.copy()
             self._quick = len(names), (quick := quick_of(names))
-        if (vector := quick(raw)) is not None:
-            return vector
+        return quick(raw)
+
+    def encode_simply(self, raw: Mapping[str, Any]) -> Encoded | None:
+        """A mapping of numbers, texts, lists of texts, booleans and points, unchecked.
+
+        The second quickest way; None if it holds more, or what has to be checked: ``encode`` does.
+        """
+        if (vector := self.encode_quickly(raw)) is not None:
+            return Encoded(vector)
         try:
-            return self._encode_plain(raw)
+            return self._encode_simply(raw)
         except IndexError:  # a column was added meanwhile
             return None
 
-    def _encode_plain(self, raw: Mapping[str, Any]) -> Vector | None:
+    def _encode_simply(self, raw: Mapping[str, Any]) -> Encoded | None:
         made = [_NAN] * len(self.names)
+        several: list[_Values] = []
         for name, value in raw.items():
-            kind = type(value)
-            if (
-                not (kind is float or (kind is int and -_EXACT <= value <= _EXACT))
-                and (kind is not str or not value.isascii())
-                and kind is not Point
-            ):
-                return None
-            lanes = self._lanes.get(name)
+            kind, lanes = type(value), self._lanes.get(name)
             if lanes is None:
                 if type(name) is not str or not name.isidentifier() or not name.isascii():
                     return None
+                if not _is_simple(kind, value) and (kind is not list or _texts_in(value) is None):
+                    return None
+            elif kind is list:
+                texts = _texts_in(value)
+                if texts is None or not lanes.has_texts_only:
+                    return None
+                if len(texts) > 1:
+                    several.append((lanes, texts))
+                elif texts:
+                    made[lanes.columns[TEXT]] = lanes.codes.number_of(texts[0])
+            elif not _is_simple(kind, value):
+                return None
             elif lanes.has_numbers_only and (kind is float or kind is int):
                 made[lanes.columns[NUMBER]] = value
             elif lanes.has_texts_only and kind is str:
                 made[lanes.columns[TEXT]] = lanes.codes.number_of(value)
+            elif lanes.has_booleans_only and kind is bool:
+                made[lanes.columns[BOOLEAN]] = value
             elif lanes.has_points_only and kind is Point:
                 made[lanes.columns[LON]], made[lanes.columns[LAT]] = value.lon, value.lat
             else:
                 return None
-        return np.array(made, np.float64)
+        if several:
+            return _encode_several(made, several, [])
+        return Encoded(np.array(made, np.float64))
 
     def encode(self, attributes: Attributes) -> Encoded:
         """An event in all columns there are."""
@@ -252,6 +271,20 @@ class Columns:
         if not several and not inexact:
             return Encoded(np.array(held, np.float64))
         return _encode_several(held, several, inexact)
+
+
+def _is_simple(kind: type, value: Any) -> bool:
+    """Whether a value is one, and is taken as it is."""
+    if kind is str:
+        return bool(value.isascii())
+    return kind in _TAKEN or (kind is int and -_EXACT <= value <= _EXACT)
+
+
+def _texts_in(values: list[Any]) -> tuple[str, ...] | None:
+    """The texts of a list, each once; None if it holds anything else."""
+    if all(type(value) is str and value.isascii() for value in values):
+        return tuple(dict.fromkeys(values))
+    return None
 
 
 def _code(codes: Texts, text: str) -> float:
