@@ -9,9 +9,14 @@ import numpy as np
 
 from tamis.index.blocks import Array, Block
 from tamis.index.state import State
-from tamis.kernels.emit import Found, settle_leaders_many
+from tamis.kernels.emit import Found
 from tamis.kernels.ordering import N_PRIORITIES, arrange
-from tamis.kernels.settling import handle_of_rows, settle_choices, settle_events
+from tamis.kernels.settling import (
+    handle_of_rows,
+    settle_choices,
+    settle_events,
+    settle_leaders_many,
+)
 
 
 class _Gathered(NamedTuple):
@@ -27,6 +32,7 @@ class Vectors(NamedTuple):
     matrix: Array  # f8[V, M]
     begins: Array  # i8[E + 1], ascending by at least 1
     decides: Array  # u1[E], whether its vectors say all that tests ask
+    chosen: frozenset[int] = frozenset()  # the columns in which the vectors of an event differ
 
     @property
     def n_events(self) -> int:
@@ -60,7 +66,7 @@ def match_vectors(
     is_open = np.zeros(n_events, np.uint8) if is_rough is None else is_rough.copy()
     gathered, leaders = [], []
     for block in state.parts:
-        slots, offsets = block.slots_of(events.matrix)
+        slots, offsets = _slots_of(block, events)
         if state.is_plain and not events.has_choices:
             gathered.append(_Gathered(block.rows_of(slots), offsets))
         else:
@@ -79,6 +85,16 @@ def match_vectors(
     return _in_order(state, gathered, n_events)
 
 
+def _slots_of(block: Block, events: Vectors) -> tuple[Array, Array]:
+    """The slots of each vector; those of an event's first where no slot tells them apart."""
+    if not events.has_choices or block.asks_for(events.chosen):
+        return block.slots_of(events.matrix)
+    slots, offsets = block.slots_of(events.matrix[events.begins[:-1]])
+    starts = np.repeat(offsets[1:], np.diff(events.begins))
+    starts[events.begins[:-1]] = offsets[:-1]
+    return slots, np.append(starts, len(slots))
+
+
 def _settle(
     state: State, block: Block, events: Vectors, slots: Array, starts: Array, is_open: Array
 ) -> tuple[_Gathered, _Gathered]:
@@ -88,8 +104,8 @@ def _settle(
     """
     leaders = np.empty(len(slots), np.int32)
     ends = np.zeros((2, events.n_events + 1), np.int64)
-    n_seen = len(state.rows.flagged) if events.has_choices else 0
-    seen = np.zeros((3, n_seen), np.uint8)
+    n_seen = block.n_slots // 8 + 1 if events.has_choices else 0
+    seen = np.zeros((2, n_seen), np.uint8)
 
     def settle_some(first: int, found: Found, own: Array) -> int:
         both = np.stack([own, ends[1]])
@@ -97,7 +113,7 @@ def _settle(
         rest = (state.version, both, is_open)
         event: int
         if events.has_choices:
-            event = settle_choices(handle, block.handle, starts, first, events, *rest)
+            event = settle_choices(handle, block.handle, starts, first, events[:3], *rest)
         else:
             event = settle_events(handle, block.handle, starts, first, events.matrix, *rest)
         own[:], ends[1] = both
@@ -112,11 +128,11 @@ def _settle_leaders(state: State, leaders: list[_Gathered], n_events: int) -> _G
     every, places = _put_together(leaders)
     ends = np.zeros(n_events + 1, np.int64)
     scratch = np.empty(len(every), np.int32)
+    seen = np.zeros((2, len(state.rows.flagged)), np.uint8)
 
     def settle_some(first: int, found: Found, own: Array) -> int:
-        event: int = settle_leaders_many(
-            every, places, first, state.rows, state.version, found, own
-        )
+        handle = handle_of_rows(state.rows, _NOTHING, found, seen)
+        event: int = settle_leaders_many(handle, every, places, first, state.version, own)
         return event
 
     return _Gathered(_in_rooms(state, scratch, ends, len(every), settle_some), ends)

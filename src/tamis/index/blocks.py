@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,10 @@ class Block(ABC):
         if made is None:
             made = self._handle_of_slots = handle_of_block(self.row_of_slot, self.tests)
         return made
+
+    def asks_for(self, columns: Iterable[int]) -> bool:
+        """Whether slots may constrain one of the columns."""
+        return True
 
     @abstractmethod
     def candidates(self, vector: Vector, out: Array) -> int:

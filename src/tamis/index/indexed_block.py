@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -29,6 +30,14 @@ class IndexedBlock(Block):
     @abstractmethod
     def columns_in_use(self) -> Array:
         """The columns that slots constrain."""
+
+    def asks_for(self, columns: Iterable[int]) -> bool:
+        """Whether slots constrain one of the columns."""
+        return not self._asked.isdisjoint(columns)
+
+    @cached_property
+    def _asked(self) -> frozenset[int]:
+        return frozenset(self.columns_in_use().tolist())
 
     def candidates_in_hull(self, low: Vector, high: Vector, out: Array) -> tuple[int, int]:
         """Write the slots whose every interval meets the event's; return two numbers.

@@ -165,4 +165,5 @@ def _vectors_of(encoded: list[Encoded], is_rough: list[bool]) -> Vectors:
     begins = np.zeros(len(held) + 1, np.int64)
     np.cumsum([len(vectors) for vectors in held], out=begins[1:])
     matrix[begins[:-1][is_rough]] = np.nan
-    return Vectors(matrix, begins, np.array([one.decides for one in encoded], np.uint8))
+    decides = np.array([one.decides for one in encoded], np.uint8)
+    return Vectors(matrix, begins, decides, frozenset(c for one in encoded for c in one.chosen))

@@ -17,8 +17,8 @@ from tamis.index.state import State
 from tamis.kernels.emit import Found, RowTable, emit_chain, settle_choice
 from tamis.kernels.ordering import N_PRIORITIES, order_by_priority
 from tamis.kernels.settling import (
-    forget_one,
     handle_of_rows,
+    keep_new,
     settle_choice_one,
     settle_leaders_one,
     settle_one,
@@ -37,7 +37,7 @@ class _Scratch:
     size: int  # for so many slots or rows
     slots: RowNumbers
     found: Found
-    seen: npt.NDArray[np.uint8]  # of an event with several choices, see kernels.settling
+    seen: npt.NDArray[np.uint8]  # what an event has found before, see kernels.settling
     ordered: RowNumbers
     table: RowTable  # the rows that the handle refers to
     handle: npt.NDArray[np.int64]  # of all but ``ordered``, see kernels.settling
@@ -134,14 +134,16 @@ class Search:
             scratch.seen.fill(0)
         scratch.is_in_use = True
         choices, decides = np.array(event.choices), event.decides
-        for vector in event.choices:
-            for block in state.parts:
-                n_slots = block.candidates(vector, scratch.slots)
-                if n_slots:
-                    settle_choice_one(
-                        scratch.handle, block.handle, n_slots, choices, decides, state.version
-                    )  # fmt: skip
-        forget_one(scratch.handle)
+        slots, handle, version = scratch.slots, scratch.handle, state.version
+        for block in state.parts:
+            n_slots = block.candidates(event.choices[0], slots)
+            if block.asks_for(event.chosen):
+                n_slots = keep_new(handle, 0, n_slots)
+                for vector in event.choices[1:]:
+                    n_found = block.candidates(vector, slots[n_slots:])
+                    n_slots = keep_new(handle, n_slots, n_slots + n_found)
+            if n_slots:
+                settle_choice_one(handle, block.handle, n_slots, choices, decides, version)
         scratch.is_in_use = False
 
     def _gather_in_hull(self, state: State, low: Vector, high: Vector, scratch: _Scratch) -> None:
@@ -169,12 +171,11 @@ class Search:
         if held is None or n_slots >= held.size or n_rows >= held.size:
             size = max(n_slots, n_rows)
             size += size // 4 + 64
-            # Twice, as a choice of an event's values may find again what others have found.
-            rows, leaders, asked, slots = (np.empty(2 * size, np.int32) for _ in range(4))
+            rows, leaders, asked, ordered = (np.empty(size, np.int32) for _ in range(4))
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
-            seen = np.zeros((3, (2 * size + 7) // 8), np.uint8)
+            slots = np.empty(2 * size, np.int32)  # a choice may find again what others have found
+            seen = np.zeros((2, size // 8 + 1), np.uint8)
             handle = handle_of_rows(table, slots, found, seen)
-            ordered = np.empty(size, np.int32)
             held = _Scratch(size, slots, found, seen, ordered, table, handle)
             self._own.scratch = held
         elif held.table is not table:

@@ -72,7 +72,7 @@ def _has_tests(tests, slot):
     return tests.start.size and tests.start[slot + 1] > tests.start[slot]
 
 
-@kernel
+@inlined
 def _tell(row, verdict, table, version, found):
     """Add to ``found`` what the verdict on a slot tells of its row, which is not plain."""
     if verdict == UNDECIDED:
@@ -86,7 +86,7 @@ def _tell(row, verdict, table, version, found):
             emit_chain(table, row, version, found)
 
 
-@kernel
+@inlined
 def settle_flagged(slot, row, tests, vector, table, version, found):
     """Add to ``found`` what a slot that holds tells of its row, which is not plain."""
     if _is_over(table, row, version):
@@ -168,7 +168,7 @@ def _settle_some(slots, first, last, row_of_slot, tests, vector, table, version,
 def settle_choice(
     slots, first, last, row_of_slot, tests, choices, decides, table, version, found
 ):  # fmt: skip
-    """``settle`` for what one choice of an event's values found; there are ``choices`` in all.
+    """``settle`` for what the choices of an event's values found.
 
     ``choices``: f8[C, M], as ``judge_any`` takes them. ``decides``: whether they tell what tests
     ask; otherwise a slot with tests is asked. O(last - first + tests x C).
@@ -190,15 +190,15 @@ def settle_choice(
 
 
 @kernel
-def settle_leaders(table, version, found):
-    """Add the chains of the accepted leaders with many slots, each once. O(n log n)."""
-    n_leaders = found.counts[1]
-    if n_leaders == 0:
-        return
-    leaders = np.sort(found.leaders[:n_leaders])
-    for i in range(n_leaders):
-        if i == 0 or leaders[i] != leaders[i - 1]:
-            emit_chain(table, leaders[i], version, found)
+def settle_leaders(table, version, found, first):
+    """Add the chains of the leaders from ``first`` on, of which none comes twice. O(chains)."""
+    for i in range(first, found.counts[1]):
+        at = np.uint64(found.leaders[i])
+        prefetch(table.birth, at)
+        prefetch(table.death, at)
+        prefetch(table.follower, at)
+    for i in range(first, found.counts[1]):
+        emit_chain(table, found.leaders[i], version, found)
 
 
 @kernel
@@ -225,26 +225,4 @@ def settle_many(slots, starts, first, block, matrix, table, version, found, ends
             is_open[event] = 1
         event += 1
         ends[0, event], ends[1, event] = n_rows, found.counts[1]
-    return event
-
-
-@kernel
-def settle_leaders_many(leaders, places, first, table, version, found, ends):
-    """``settle_leaders`` for events from ``first`` on, with what several parts found.
-
-    Part b found leaders[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
-    Writes ``ends``: i8[E + 1], ``found.rows`` of event e end at ``ends[e + 1]``. Stops when
-    ``found.rows`` might have too little room for R rows; returns the event to go on with.
-    O(n log n) for the n leaders of an event.
-    """
-    found.counts[0], event = ends[first], first
-    while event < ends.size - 1 and found.counts[0] + table.birth.size <= found.rows.size:
-        found.counts[1] = 0
-        for b in range(places.shape[0]):
-            for i in range(places[b, event], places[b, event + 1]):
-                found.leaders[found.counts[1]] = leaders[i]
-                found.counts[1] += 1
-        settle_leaders(table, version, found)
-        event += 1
-        ends[event] = found.counts[0]
     return event

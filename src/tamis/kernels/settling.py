@@ -21,7 +21,7 @@ from tamis.kernels.emit import (
 from tamis.kernels.memory import f8_at, i4_at, i8_at, u1_at
 from tamis.kernels.tests import Tests
 
-_NOTHING_SEEN: Array = np.zeros((3, 0), np.uint8)
+_NOTHING_SEEN: Array = np.zeros((2, 0), np.uint8)
 
 
 def handle_of_rows(
@@ -29,8 +29,8 @@ def handle_of_rows(
 ) -> Array:
     """i8[19]: seven sizes and the addresses of all arrays, which must outlive it.
 
-    ``slots``: i4[...], where blocks write the slots that events satisfy. ``seen``: u1[3, bytes], a
-    bit a row for each of the three that ``found`` has, zeros; needed where events have choices.
+    ``slots``: i4[...], where blocks write the slots that events satisfy. ``seen``: u1[2, bytes], a
+    bit for each slot of a block, and for each row; zeros but while an event is settled.
     """
     counted = (table.birth, table.flagged, slots, *found[:3], seen[0])
     addresses = (array.ctypes.data for array in (*table, slots, *found, seen))
@@ -68,8 +68,8 @@ def _open_rows(h):
 
 @inlined
 def _open_seen(h):
-    """Which rows were found before, of the event that is settled."""
-    return carray(u1_at(h[18]), (3, h[6]))
+    """Which slots of a block, and which rows, were found before by the event that is settled."""
+    return carray(u1_at(h[18]), (2, h[6]))
 
 
 @inlined
@@ -86,6 +86,26 @@ def _open_block(h):
         carray(f8_at(h[12]), (h[4],)),
     )
     return carray(i4_at(h[5]), (h[0],)), tests
+
+
+@inlined
+def _drop_seen(numbers, first, last, seen, kind):
+    """Keep those of numbers[first:last] that were not seen, and note them; return their end."""
+    n = first
+    for i in range(first, last):
+        number = numbers[i]
+        at, bit = number >> 3, np.uint8(1 << (number & 7))
+        numbers[n] = number
+        n += (seen[kind, at] & bit) == 0
+        seen[kind, at] |= bit
+    return n
+
+
+@inlined
+def _forget(numbers, first, last, seen, kind):
+    """Note that numbers[first:last] were not seen."""
+    for i in range(first, last):
+        seen[kind, numbers[i] >> 3] = 0
 
 
 @kernel
@@ -119,7 +139,7 @@ def settle_choices(handle, block, starts, first, events, version, ends, is_open)
 
     ``events``: the matrix f8[V, M], where the choices of each event begin in it (i8[E + 1]), and
     whether they say what tests ask (u1[E]). ``starts``: i8[V + 1]. Stops when ``found.rows`` might
-    have too little room for twice R rows.
+    have too little room for R rows.
     """
     table, slots, found = _open_rows(handle)
     row_of_slot, tests = _open_block(block)
@@ -127,7 +147,7 @@ def settle_choices(handle, block, starts, first, events, version, ends, is_open)
     matrix, begins, decides = events
     event = first
     found.counts[0], found.counts[1] = ends[0, first], ends[1, first]
-    while event < begins.size - 1 and found.counts[0] + 2 * table.birth.size <= found.rows.size:
+    while event < begins.size - 1 and found.counts[0] + table.birth.size <= found.rows.size:
         found.counts[2] = 0
         begin, end = begins[event], begins[event + 1]
         if end == begin + 1:
@@ -136,17 +156,12 @@ def settle_choices(handle, block, starts, first, events, version, ends, is_open)
                 table, version, found, found.counts[0],
             )  # fmt: skip
         else:
-            n_rows, n_leaders = found.counts[0], found.counts[1]
-            for choice in range(begin, end):
-                before, led = found.counts[0], found.counts[1]
-                settle_choice(
-                    slots, starts[choice], starts[choice + 1], row_of_slot, tests,
-                    matrix[begin:end], decides[event], table, version, found,
-                )  # fmt: skip
-                found.counts[0] = _drop_seen(found.rows, before, found.counts[0], seen, 0)
-                found.counts[1] = _drop_seen(found.leaders, led, found.counts[1], seen, 1)
-            _forget(found.rows, n_rows, found.counts[0], seen, 0)
-            _forget(found.leaders, n_leaders, found.counts[1], seen, 1)
+            last = _drop_seen(slots, starts[begin], starts[end], seen, 0)
+            _forget(slots, starts[begin], last, seen, 0)
+            settle_choice(
+                slots, starts[begin], last, row_of_slot, tests, matrix[begin:end], decides[event],
+                table, version, found,
+            )  # fmt: skip
         if found.counts[2]:
             is_open[event] = 1
         event += 1
@@ -156,52 +171,50 @@ def settle_choices(handle, block, starts, first, events, version, ends, is_open)
 
 @kernel
 def settle_leaders_one(handle, version):
-    """``settle_leaders`` of what one event found."""
+    """Add the chains of the leaders with many slots that one event found, each once. O(chains)."""
     table, _, found = _open_rows(handle)
-    settle_leaders(table, version, found)
+    seen = _open_seen(handle)
+    found.counts[1] = _drop_seen(found.leaders, 0, found.counts[1], seen, 1)
+    _forget(found.leaders, 0, found.counts[1], seen, 1)
+    settle_leaders(table, version, found, 0)
+
+
+@kernel
+def settle_leaders_many(handle, leaders, places, first, version, ends):
+    """``settle_leaders_one`` for events from ``first`` on, with what several parts found.
+
+    Part b found leaders[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
+    Writes ``ends``: i8[E + 1], ``found.rows`` of event e end at ``ends[e + 1]``. Stops when
+    ``found.rows`` might have too little room for R rows; returns the event to go on with.
+    """
+    table, _, found = _open_rows(handle)
+    seen = _open_seen(handle)
+    found.counts[0], event = ends[first], first
+    while event < ends.size - 1 and found.counts[0] + table.birth.size <= found.rows.size:
+        n = 0
+        for b in range(places.shape[0]):
+            for i in range(places[b, event], places[b, event + 1]):
+                found.leaders[n] = leaders[i]
+                n += 1
+        found.counts[1] = _drop_seen(found.leaders, 0, n, seen, 1)
+        _forget(found.leaders, 0, found.counts[1], seen, 1)
+        settle_leaders(table, version, found, 0)
+        event += 1
+        ends[event] = found.counts[0]
+    return event
+
+
+@kernel
+def keep_new(handle, first, last):
+    """Keep those of slots[first:last] that no choice of the event has found; return their end."""
+    _, slots, _ = _open_rows(handle)
+    return _drop_seen(slots, first, last, _open_seen(handle), 0)
 
 
 @kernel
 def settle_choice_one(handle, block, n_slots, choices, decides, version):
-    """``settle_choice`` for the slots of one block; what other choices found as well counts once.
-
-    Begin an event with ``found.counts`` at zero, and end it with ``forget_one``.
-    """
+    """``settle_choice`` for what all choices found in one block, which is forgotten."""
     table, slots, found = _open_rows(handle)
     row_of_slot, tests = _open_block(block)
-    seen = _open_seen(handle)
-    n_rows, n_leaders, n_asked = found.counts
+    _forget(slots, 0, n_slots, _open_seen(handle), 0)
     settle_choice(slots, 0, n_slots, row_of_slot, tests, choices, decides, table, version, found)
-    found.counts[0] = _drop_seen(found.rows, n_rows, found.counts[0], seen, 0)
-    found.counts[1] = _drop_seen(found.leaders, n_leaders, found.counts[1], seen, 1)
-    found.counts[2] = _drop_seen(found.asked, n_asked, found.counts[2], seen, 2)
-
-
-@inlined
-def _drop_seen(rows, first, last, seen, kind):
-    """Keep those of rows[first:last] that were not seen, and note them; return where they end."""
-    n = first
-    for i in range(first, last):
-        row = rows[i]
-        at, bit = row >> 3, np.uint8(1 << (row & 7))
-        rows[n] = row
-        n += (seen[kind, at] & bit) == 0
-        seen[kind, at] |= bit
-    return n
-
-
-@inlined
-def _forget(rows, first, last, seen, kind):
-    """Note that rows[first:last] were not seen."""
-    for i in range(first, last):
-        seen[kind, rows[i] >> 3] = 0
-
-
-@kernel
-def forget_one(handle):
-    """Forget what was seen of an event. O(found)."""
-    _, _, found = _open_rows(handle)
-    seen = _open_seen(handle)
-    _forget(found.rows, 0, found.counts[0], seen, 0)
-    _forget(found.leaders, 0, found.counts[1], seen, 1)
-    _forget(found.asked, 0, found.counts[2], seen, 2)

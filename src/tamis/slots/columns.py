@@ -81,6 +81,7 @@ class Encoded:
 
     vector: Vector
     choices: tuple[Vector, ...] = ()
+    chosen: tuple[int, ...] = ()  # the columns in which choices differ
     hull_high: Vector | None = None
     has_points: bool = False  # several of one attribute, whose lanes are tested apart
 
@@ -357,7 +358,8 @@ def _encode_several(held: list[float], several: list[_Values], inexact: list[_Va
     for lanes, values in several:
         choices = [_chosen(choice, lanes, value) for choice in choices for value in values]
     has_points = any(lanes.columns[LON] >= 0 for lanes, _ in several)
-    return Encoded(vector, tuple(choices), has_points=has_points)
+    chosen = tuple(column for lanes, _ in several for column in lanes.in_use)
+    return Encoded(vector, tuple(choices), chosen, has_points=has_points)
 
 
 def _chosen(vector: Vector, lanes: _Lanes, value: Value) -> Vector:
@@ -384,7 +386,7 @@ def _hull(held: list[float], rough: list[_Values]) -> Encoded:
                 is_first = low[column] != low[column]
                 low[column] = below[column] if is_first else min(low[column], below[column])
                 high[column] = above[column] if is_first else max(high[column], above[column])
-    return Encoded(np.array(low, np.float64), (), np.array(high, np.float64))
+    return Encoded(np.array(low, np.float64), hull_high=np.array(high, np.float64))
 
 
 def _ends(lanes: _Lanes, value: Value, n_columns: int) -> tuple[list[float], list[float]]:
