@@ -27,6 +27,9 @@ FOLDER = "/data"  # what stands in messages for the folder of the examples
 
 # What the examples use.
 SURROUNDINGS = """\
+from contextlib import suppress
+from unittest.mock import patch
+
 from tamis import Event, Index, Point, Subscription, col, parse_filter
 from tamis.algorithms import make
 from tamis.cli.terminal import require_extra
@@ -37,6 +40,7 @@ from tamis.service.key_ring import Caller
 from tamis.service.limits import Limits
 from tamis.service.live_index import LiveIndex
 from tamis.service.sending.settings import read_sender_settings
+from tamis.slots.texts import Texts
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.settings import read_settings
 from tamis.storage import Database, Saved, SubscriptionStore
@@ -91,6 +95,11 @@ EXAMPLES = {
         'make("simple", ["price"]).match_subscription(Table.from_boxes([[0], [5]], [[9], [9]]))'
     ),
     "SnapshotError": 'Index.open(folder / "index")',
+    "UnfinishedChange": (
+        'with suppress(MemoryError), patch.object(Texts, "append", side_effect=MemoryError):\n'
+        '    index.add(Subscription("s2", "price < 10"))\n'
+        'index.add(Subscription("s3", "price < 10"))'
+    ),
     "PipelineError": 'Pipeline(read_settings(folder / "pipeline.toml")).check()',
     "StorageError": 'Database("mysql://zoe:secret@db/tamis")',
     "StorageUnavailable": 'LiveIndex(database).match(Event("e1", {"price": 10}))',

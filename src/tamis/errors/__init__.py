@@ -16,6 +16,7 @@
     ├── UnknownEvent            an event id that the store does not hold (KeyError)
     ├── NotSupported            what an algorithm declares it cannot do  (ValueError)
     ├── SnapshotError           index files that cannot be written or opened
+    ├── UnfinishedChange        an index of which a change was broken off
     ├── PipelineError           a pipeline that cannot start or go on
     ├── InvalidSettings         settings of a sender that cannot be used (ValueError)
     ├── StorageError            a database that cannot be used
@@ -64,6 +65,7 @@ from tamis.errors.surroundings import (
     SnapshotError,
     StorageError,
     StorageUnavailable,
+    UnfinishedChange,
 )
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     "StorageUnavailable",
     "TamisError",
     "TokenReused",
+    "UnfinishedChange",
     "UnknownEvent",
     "UnknownKey",
     "UnknownNotification",

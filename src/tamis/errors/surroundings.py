@@ -26,6 +26,16 @@ class SnapshotError(TamisError):
     """
 
 
+class UnfinishedChange(TamisError):
+    """An index of which a change was broken off halfway.
+
+    Raised by changes, and when the index is saved, after an interrupt (Ctrl-C) or a lack of memory
+    ended a change in the middle. Nothing of that change is seen: matching goes on as before it.
+
+    What to do: make the index anew from its subscriptions, or open it from its files.
+    """
+
+
 class PipelineError(TamisError):
     """A pipeline on Spark that cannot start or go on.
 

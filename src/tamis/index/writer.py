@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 class Writer:
     """Who changes the subscriptions.
 
-    All but ``prepare`` and ``has`` is called with the lock of the engine held; readers see a change
+    All but ``prepare`` and ``has`` is called while ``engine.changing``; readers see a change
     when the caller, or a move, publishes it.
     """
 
@@ -140,7 +140,7 @@ class Writer:
     def move(self, id: str, place: tuple[float, float]) -> None:
         """Let a subscription be at another place."""
         engine, row = self._engine, self.living_row(id)
-        if engine.moving is not None and engine.moving.move(row, place, engine.next_version):
+        if engine.move(row, place):
             engine.publish_moves()
         else:
             self._replace({row: self._wide(row).at(place)})
@@ -153,11 +153,10 @@ class Writer:
             return
         if len(set(ids)) < len(ids):
             raise InvalidSubscription("an id is given twice; a subscription is at one place")
-        moving, version = engine.moving, engine.next_version
-        if moving is not None and moving.move_many(rows, lons, lats, version):
+        if engine.move_many(rows, lons, lats):
             engine.publish_moves()
             return
-        all_places = np.stack([lons, lats], axis=1).tolist()
+        all_places, moving = np.stack([lons, lats], axis=1).tolist(), engine.moving
         places = dict(zip(rows.tolist(), map(tuple, all_places), strict=True))
         wide = {
             row: self._wide(row).at(place)
@@ -165,8 +164,7 @@ class Writer:
             if moving is None or moving.place_of(row) is None
         }
         for row in places.keys() - wide.keys():
-            assert moving is not None
-            moving.move(row, places[row], version)
+            engine.move(row, places[row])
         self._replace(wide)
 
     def _replace(self, subscriptions: Mapping[int, Subscription]) -> None:
