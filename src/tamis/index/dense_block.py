@@ -8,7 +8,17 @@ import numpy as np
 
 from tamis.index.blocks import NO_ROWS, Array, Arrays
 from tamis.index.indexed_block import IndexedBlock
-from tamis.kernels.dense_build import DensePart, build
+from tamis.kernels.dense_batch import (
+    Found,
+    count_alive,
+    count_runs,
+    match_lines,
+    new_batch,
+    new_found,
+    place_runs,
+    prepare_many,
+)
+from tamis.kernels.dense_build import LINE, N_BUCKETS, DensePart, build, row_words
 from tamis.kernels.dense_match import match_one, match_some
 from tamis.kernels.dense_scratch import handle_of, new_work
 from tamis.kernels.scan import Boxes
@@ -16,6 +26,10 @@ from tamis.kernels.tests import NO_TESTS, Tests
 from tamis.slots.columns import Vector
 
 _OWN = ("edges", "codes", "slack", "rows", "pool", "coarse", "counts")
+_MIN_EVENTS = 128  # of fewer it is not asked whether line by line pays
+_MAX_EVENTS = 5_000  # that are matched line by line at once: what is known of them stays in cache
+_N_ASKED = 32  # events that tell how many lines are alive for the others
+_SPARED = 12  # an event at a line that is in the cache spares the reading of so many cache lines
 
 
 class DenseBlock(IndexedBlock):
@@ -53,6 +67,52 @@ class DenseBlock(IndexedBlock):
         """``candidates`` for the rows of a matrix from ``first`` on, while ``out`` has room."""
         events = np.ascontiguousarray(matrix[:, self.bounds.columns])
         return int(match_some(self._handle(), events, first, out, offsets))
+
+    def slots_of(self, matrix: Array) -> tuple[Array, Array]:
+        """The slots that the rows of a matrix satisfy: row e those from ``offsets[e]`` on."""
+        if len(matrix) < _MIN_EVENTS:
+            return super().slots_of(matrix)
+        events = np.ascontiguousarray(matrix[:, self.bounds.columns])
+        n_batches = -(-len(events) // _MAX_EVENTS)
+        if not self._is_read_often(events, len(events) // n_batches):
+            return super().slots_of(matrix)
+        found = [new_found(-(-len(events) // n_batches))]
+        parts = [
+            self._slots_by_line(batch, found) for batch in np.array_split(events, n_batches)
+        ]
+        slots = [part[0] for part in parts]
+        counts = np.concatenate([[0], *(part[1] for part in parts)])
+        return slots[0] if len(slots) == 1 else np.concatenate(slots), np.cumsum(counts)
+
+    def _is_read_often(self, events: Array, n_events: int) -> bool:
+        """Whether so many events look at a line so often that reading all of it pays."""
+        step = max(1, len(events) // _N_ASKED)
+        n_alive = count_alive(self._handle(), events, step) / -(-len(events) // step)
+        n_lines, m = -(-self.n_slots // LINE), events.shape[1]
+        n_read = n_lines * (m * (N_BUCKETS + 1) + LINE * row_words(m) // 8)
+        return bool(n_alive * n_events * _SPARED > n_read)
+
+    def _slots_by_line(self, events: Array, found: list[Found]) -> tuple[Array, Array]:
+        """The slots of some events, one event after another, and how many each has.
+
+        ``found`` is room, which may grow.
+        """
+        handle, m = self._handle(), events.shape[1]
+        batch = new_batch(self.n_slots, m, row_words(m), len(events))
+        prepare_many(handle, events, batch)
+        used = np.nonzero(batch.is_used)[0]
+        counts = np.zeros(len(events), np.int64)
+        line, n_runs = 0, []
+        while line < -(-self.n_slots // LINE):
+            if len(n_runs) == len(found):
+                found.append(new_found(len(events)))
+            line, n = match_lines(handle, events, batch, used, line, found[len(n_runs)])
+            count_runs(found[len(n_runs)], n, counts)
+            n_runs.append(n)
+        slots, ends = np.empty(counts.sum(), np.int32), np.cumsum(counts) - counts
+        for some, n in zip(found, n_runs, strict=False):
+            place_runs(some, n, ends, slots)
+        return slots, counts
 
     def columns_in_use(self) -> Array:
         """The columns that slots constrain."""
