@@ -10,7 +10,7 @@ from tamis.index.blocks import NO_ROWS, Array, Arrays
 from tamis.index.indexed_block import IndexedBlock
 from tamis.kernels.dense_batch import (
     Found,
-    count_alive,
+    count_looks,
     count_runs,
     match_lines,
     new_batch,
@@ -26,10 +26,10 @@ from tamis.kernels.tests import NO_TESTS, Tests
 from tamis.slots.columns import Vector
 
 _OWN = ("edges", "codes", "slack", "rows", "pool", "coarse", "counts")
-_MIN_EVENTS = 128  # of fewer it is not asked whether line by line pays
+MIN_BY_LINE = 400  # of fewer it is not asked whether line by line pays
+_N_ASKED = 16  # events that tell what the others look at
 _MAX_EVENTS = 5_000  # that are matched line by line at once: what is known of them stays in cache
-_N_ASKED = 32  # events that tell how many lines are alive for the others
-_SPARED = 12  # an event at a line that is in the cache spares the reading of so many cache lines
+_MAX_FOUND = 1 << 23  # slots that are found at once, about: they take memory twice
 
 
 class DenseBlock(IndexedBlock):
@@ -70,27 +70,39 @@ class DenseBlock(IndexedBlock):
 
     def slots_of(self, matrix: Array) -> tuple[Array, Array]:
         """The slots that the rows of a matrix satisfy: row e those from ``offsets[e]`` on."""
-        if len(matrix) < _MIN_EVENTS:
+        if len(matrix) < MIN_BY_LINE:
             return super().slots_of(matrix)
         events = np.ascontiguousarray(matrix[:, self.bounds.columns])
-        n_batches = -(-len(events) // _MAX_EVENTS)
-        if not self._is_read_often(events, len(events) // n_batches):
+        n_at_once = self._n_line_by_line(events)
+        if not n_at_once:
             return super().slots_of(matrix)
-        found = [new_found(-(-len(events) // n_batches))]
+        found = [new_found(n_at_once)]
         parts = [
-            self._slots_by_line(batch, found) for batch in np.array_split(events, n_batches)
+            self._slots_by_line(events[first : first + n_at_once], found)
+            for first in range(0, len(events), n_at_once)
         ]
+        counts = np.concatenate([part[1] for part in parts])
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         slots = [part[0] for part in parts]
-        counts = np.concatenate([[0], *(part[1] for part in parts)])
-        return slots[0] if len(slots) == 1 else np.concatenate(slots), np.cumsum(counts)
+        return slots[0] if len(slots) == 1 else np.concatenate(slots), offsets
 
-    def _is_read_often(self, events: Array, n_events: int) -> bool:
-        """Whether so many events look at a line so often that reading all of it pays."""
-        step = max(1, len(events) // _N_ASKED)
-        n_alive = count_alive(self._handle(), events, step) / -(-len(events) // step)
-        n_lines, m = -(-self.n_slots // LINE), events.shape[1]
-        n_read = n_lines * (m * (N_BUCKETS + 1) + LINE * row_words(m) // 8)
-        return bool(n_alive * n_events * _SPARED > n_read)
+    def _n_line_by_line(self, events: Array) -> int:
+        """How many events to match line by line at once; 0 where that does not pay.
+
+        It does where events, one after another, would look at more cache lines than there are;
+        not where all the time goes into writing what they match.
+        """
+        step = -(-len(events) // _N_ASKED)
+        n_bits, n_rows = count_looks(self._handle(), events, step)
+        n_asked = len(range(0, len(events), step))
+        n_at_once = min(_MAX_EVENTS, _MAX_FOUND * n_asked // max(1, n_rows))
+        if n_at_once < MIN_BY_LINE:
+            return 0
+        n_at_once = -(-len(events) // -(-len(events) // n_at_once))  # all about as many
+        m = events.shape[1]
+        n_in_line = m * (N_BUCKETS + 1) + LINE * row_words(m) // 8
+        pays = (n_bits + n_rows) * n_at_once > n_asked * n_in_line * -(-self.n_slots // LINE)
+        return n_at_once if pays else 0
 
     def _slots_by_line(self, events: Array, found: list[Found]) -> tuple[Array, Array]:
         """The slots of some events, one event after another, and how many each has.

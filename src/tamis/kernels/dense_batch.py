@@ -5,8 +5,8 @@ their bitmaps and rows, once, as fast as memory gives them, and stay in the cach
 look at them. So
 
 1. each event is encoded, and it is written down which events each line is alive for;
-2. of each line, the bits of each such event are ANDed over all attributes: in the cache one more
-   costs less than asking whether it pays;
+2. of each line, the bits of each such event are ANDed over all attributes, in two steps: in the
+   cache one more costs less than asking whether it pays;
 3. what is left is verified as in ``dense_match``, and found line by line: a run of slots for
    each event;
 4. the runs are put in the order of events.
@@ -22,12 +22,12 @@ import numpy as np
 from numba import uint64 as u64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from tamis.kernels.bits import popcount
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.dense_batch_vectors import (
     LANES,
     MANY,
     and_many,
+    and_more,
     list_bits,
     list_words,
     misfits_of,
@@ -36,15 +36,17 @@ from tamis.kernels.dense_batch_vectors import (
 )
 from tamis.kernels.dense_build import FIELD_BITS, FIELDS, GUARD, LINE, N_BUCKETS
 from tamis.kernels.dense_lines import slot_in
-from tamis.kernels.dense_match import prepare
-from tamis.kernels.dense_scratch import PLAN_OFFSET, open_part, open_work
+from tamis.kernels.dense_match import and_first, and_next, collect, list_lines, prepare
+from tamis.kernels.dense_scratch import AT_ONCE, PLAN_OFFSET, open_part, open_work
 from tamis.kernels.memory import aligned_zeros, prefetch
 
 GROUP = 8  # lines that are read at once: with their rows half of a second-level cache
 MAPS_AHEAD = 8  # how far ahead to prefetch, in bitmaps of a group; the same bytes of rows
 PIECE = 256  # events whose bits of a line are kept at once
+AT_FIRST = 6  # attributes that are ANDed before it is asked whether a bit is left; even
 MAX_ANDED = 32  # attributes that are ANDed; the others are left to the rows
 MANY_TIES = 1024  # so many are settled at once
+MORE_ROOM = 1 << 20  # slots
 LOW = 0xFFFFFFFF  # the lower half of a word
 
 
@@ -93,11 +95,11 @@ def new_batch(n: int, m: int, n_words: int, n_events: int) -> Batch:
 
 
 def new_found(n_events: int) -> Found:
-    """Room for three times what a line can find; only what is written to takes memory.
+    """Room for more than a line can find; only what is written to takes memory.
 
-    A candidate is a slot or, being a tie, a slot and a run.
+    A line finds a run for each event, and for each candidate a slot or, being a tie, both.
     """
-    room = 3 * n_events * (LINE + 1)
+    room = 1 + n_events * (LINE + 1) + MORE_ROOM
     return Found(np.empty(room + LANES, np.int32), np.empty(room, np.uint64))
 
 
@@ -107,20 +109,30 @@ def n_anded(m):
 
 
 @kernel
-def count_alive(handle, events, step):
-    """How many lines are alive for every step-th of the events: f8[E, M], in all."""
-    alive = open_work(handle).alive
-    n_alive = 0
+def count_looks(handle, events, step):
+    """What every step-th of the events: f8[E, M] looks at, in all, if matched by itself.
+
+    Returns how many lines of bits, and how many rows.
+    """
+    n_bits = n_rows = u64(0)
     for e in range(0, len(events), step):
-        prepare(handle, events[e])
-        for w in range(len(alive)):
-            n_alive += np.int64(popcount(alive[w]))
-    return n_alive
+        n_used = prepare(handle, events[e])
+        n_left = u64(list_lines(handle))
+        n_bits += u64(AT_ONCE) * n_left
+        n_left, n_done = and_first(handle, np.int64(n_left))
+        for j in range(AT_ONCE, n_used):
+            n_bits += n_left
+            n_left, n_done = and_next(handle, j, n_left, n_done)
+        t = u64(0)
+        while t < n_done:
+            t, n_candidates = collect(handle, t, n_done)
+            n_rows += n_candidates
+    return np.int64(n_bits), np.int64(n_rows)
 
 
 @kernel
 def prepare_many(handle, events, batch):
-    """Fill ``maps``, ``keys``, ``alive`` and ``is_used`` for events: f8[E, M]. O(E x (M + L/64))."""
+    """Fill maps, keys, alive and is_used for events: f8[E, M]. O(E x (M + L / 64))."""
     part, work = open_part(handle), open_work(handle)
     n_events, n_words, n_lines_words = len(events), handle[2], len(work.alive)
     stride = (part.n + LINE - 1) // LINE * 8
@@ -243,11 +255,18 @@ def and_piece(part, batch, line, start, n):
     pool, maps, words, done, listed = part.pool, batch.maps, batch.words, batch.done, batch.listed
     stride, at = u64((part.n + LINE - 1) // LINE * 8), u64(8 * line)
     n_maps = u64(len(maps) // len(listed))
-    k = u64(0)
+    n_first = min(n_maps, u64(AT_FIRST))
+    n_left = k = u64(0)
     for i in range(n):
         e = u64(listed[start + i])
+        done[n_left] = i
+        n_left += and_many(pool, stride, at, maps, e * n_maps, n_first, words, u64(8) * i)
+    n_more = n_maps - n_first
+    for t in range(n_left):
+        i = u64(done[t])
+        e = u64(listed[start + i])
         done[k] = i
-        k += and_many(pool, stride, at, maps, e * n_maps, n_maps, words, u64(8) * i)
+        k += and_more(pool, stride, at, maps, e * n_maps + n_first, n_more, words, u64(8) * i)
     return k
 
 
@@ -276,7 +295,7 @@ def verify_piece(rows, batch, asked, found, told):
     ``told``. O(candidates x M).
     """
     candidates, keys, ties = batch.candidates, batch.keys, batch.ties
-    slots, runs = found
+    slots, runs = found.slots, found.runs
     line, n, n_words = asked
     n_slots, last, n_ties = told[0], told[1] - u64(1), told[2]
     before = u64(LOW)

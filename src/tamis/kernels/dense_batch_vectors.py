@@ -46,35 +46,51 @@ def touch(typingctx, array, i):
     return types.void(array, types.uint64), codegen
 
 
+def _and_lines(context, builder, kinds, args, line):
+    """AND a line with n others, two by two; store it, and whether a bit is set."""
+    pool, stride, at, maps, first, n, words, i = args
+    numbers = context.make_array(kinds[3])(context, builder, maps).data
+    left = cgutils.alloca_once(builder, LINE_OF_WORDS)
+    builder.store(line, left)
+    with cgutils.for_range_slice(builder, _I64(0), n, _I64(2), _I64) as (j, _):
+        line = builder.load(left)
+        for more in range(2):
+            place = builder.add(builder.add(first, j), _I64(more))
+            number = builder.zext(builder.load(builder.gep(numbers, [place])), _I64)
+            start = builder.add(builder.mul(number, stride), at)
+            place = place_of(context, builder, kinds[0], pool, start, LINE_OF_WORDS)
+            line = builder.and_(line, builder.load(place, align=8))
+        builder.store(line, left)
+    line = builder.load(left)
+    builder.store(line, place_of(context, builder, kinds[6], words, i, LINE_OF_WORDS), align=8)
+    is_set = builder.icmp_unsigned("!=", line, ir.Constant(LINE_OF_WORDS, [0] * 8))
+    is_any = builder.icmp_unsigned("!=", builder.bitcast(is_set, _I8), _I8(0))
+    return builder.zext(is_any, _I64)
+
+
 @intrinsic
 def and_many(typingctx, pool, stride, at, maps, first, n, words, i):
-    """AND the lines at pool[maps[j] * stride + at] for n of j from first on; n is even, not 0.
+    """AND the lines at pool[maps[j] * stride + at] for n of j from first on; n is even.
 
     Writes them to words[i:i+8]; returns whether a bit is set, 0 or 1.
     """
 
     def codegen(context, builder, signature, args):
-        pool, stride, at, maps, first, n, words, i = args
-        kinds = signature.args
-        numbers = context.make_array(kinds[3])(context, builder, maps).data
-        every = cgutils.alloca_once_value(builder, ir.Constant(LINE_OF_WORDS, [-1] * 8))
-        builder.store(ir.Constant(LINE_OF_WORDS, [-1] * 8), every)
-        with cgutils.for_range_slice(builder, _I64(0), n, _I64(2), _I64) as (j, _):
-            line = builder.load(every)
-            for more in range(2):
-                place = builder.add(builder.add(first, j), _I64(more))
-                number = builder.zext(builder.load(builder.gep(numbers, [place])), _I64)
-                start = builder.add(builder.mul(number, stride), at)
-                place = place_of(context, builder, kinds[0], pool, start, LINE_OF_WORDS)
-                line = builder.and_(line, builder.load(place, align=8))
-            builder.store(line, every)
-        line = builder.load(every)
-        builder.store(
-            line, place_of(context, builder, kinds[6], words, i, LINE_OF_WORDS), align=8
-        )
-        is_set = builder.icmp_unsigned("!=", line, ir.Constant(LINE_OF_WORDS, [0] * 8))
-        is_any = builder.icmp_unsigned("!=", builder.bitcast(is_set, _I8), _I8(0))
-        return builder.zext(is_any, _I64)
+        line = ir.Constant(LINE_OF_WORDS, [-1] * 8)
+        return _and_lines(context, builder, signature.args, args, line)
+
+    u8 = types.uint64
+    return u8(pool, u8, u8, maps, u8, u8, words, u8), codegen
+
+
+@intrinsic
+def and_more(typingctx, pool, stride, at, maps, first, n, words, i):
+    """``and_many`` of what is in words[i:i+8] and more."""
+
+    def codegen(context, builder, signature, args):
+        place = place_of(context, builder, signature.args[6], args[6], args[7], LINE_OF_WORDS)
+        line = builder.load(place, align=8)
+        return _and_lines(context, builder, signature.args, args, line)
 
     u8 = types.uint64
     return u8(pool, u8, u8, maps, u8, u8, words, u8), codegen
@@ -206,11 +222,11 @@ def _move_run(typingctx, found, start, n, out, at):
 
 
 has_vectors = has_instructions("avx512f", "avx512bw", "avx512vl", "avx512vbmi2")
-# Append those of words[i:i+8] that are not zero to full: u8 from k on, and base + 64 w to places: u8
-# for the w-th; both have room for eight. Returns the new k.
+# Append those of words[i:i+8] that are not zero to full: u8 from k on, and base + 64 w to
+# places: u8 for the w-th; both have room for eight. Returns the new k.
 list_words = _list_words if has_vectors else list_words_plainly
-# Append base + b for each bit b of a word to out: u4 from k on, which has room for MANY; returns the
-# new k.
+# Append base + b for each bit b of a word to out: u4 from k on, which has room for MANY; returns
+# the new k.
 list_bits = _list_bits if has_vectors else list_bits_plainly
 # Copy found[start:start+n]: i4, after which LANES more can be read, to out: i4 from ``at`` on.
 move_run = _move_run if has_vectors else move_run_plainly

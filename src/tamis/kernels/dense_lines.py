@@ -58,7 +58,9 @@ def and_one(typingctx, pool, p, words, i):
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        other = builder.load(place_of(context, builder, kinds[0], args[0], args[1], LINE_OF_WORDS), align=8)
+        other = builder.load(
+            place_of(context, builder, kinds[0], args[0], args[1], LINE_OF_WORDS), align=8
+        )
         place = place_of(context, builder, kinds[2], args[2], args[3], LINE_OF_WORDS)
         line = builder.and_(builder.load(place, align=8), other)
         builder.store(line, place, align=8)
@@ -92,7 +94,9 @@ def misfits(typingctx, rows, p, keys, step):
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        row = builder.load(place_of(context, builder, kinds[0], args[0], args[1], ROW_OF_WORDS), align=8)
+        row = builder.load(
+            place_of(context, builder, kinds[0], args[0], args[1], ROW_OF_WORDS), align=8
+        )
         possible, certain = (
             builder.load(place_of(context, builder, kinds[2], args[2], at, ROW_OF_WORDS), align=8)
             for at in (ir.Constant(_I64, 0), args[3])
