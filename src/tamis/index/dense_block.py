@@ -9,6 +9,7 @@ import numpy as np
 from tamis.index.blocks import NO_ROWS, Array, Arrays
 from tamis.index.indexed_block import IndexedBlock
 from tamis.kernels.dense_batch import (
+    MAX_MAPS,
     Found,
     count_looks,
     count_runs,
@@ -18,7 +19,7 @@ from tamis.kernels.dense_batch import (
     place_runs,
     prepare_many,
 )
-from tamis.kernels.dense_build import LINE, N_BUCKETS, DensePart, build, row_words
+from tamis.kernels.dense_build import LINE, N_BUCKETS, DensePart, build
 from tamis.kernels.dense_match import match_one, match_some
 from tamis.kernels.dense_scratch import handle_of, new_work
 from tamis.kernels.scan import Boxes
@@ -92,15 +93,15 @@ class DenseBlock(IndexedBlock):
         It does where events, one after another, would look at more cache lines than there are;
         not where all the time goes into writing what they match.
         """
-        step = -(-len(events) // _N_ASKED)
-        n_bits, n_rows = count_looks(self._handle(), events, step)
+        handle, step = self._handle(), -(-len(events) // _N_ASKED)
+        n_bits, n_rows = count_looks(handle, events, step)
         n_asked = len(range(0, len(events), step))
         n_at_once = min(_MAX_EVENTS, _MAX_FOUND * n_asked // max(1, n_rows))
-        if n_at_once < MIN_BY_LINE:
+        m = events.shape[1]
+        if n_at_once < MIN_BY_LINE or m * (N_BUCKETS + 1) > MAX_MAPS:
             return 0
         n_at_once = -(-len(events) // -(-len(events) // n_at_once))  # all about as many
-        m = events.shape[1]
-        n_in_line = m * (N_BUCKETS + 1) + LINE * row_words(m) // 8
+        n_in_line = m * (N_BUCKETS + 1) + LINE * int(handle[2]) // 8
         pays = (n_bits + n_rows) * n_at_once > n_asked * n_in_line * -(-self.n_slots // LINE)
         return n_at_once if pays else 0
 
@@ -109,12 +110,12 @@ class DenseBlock(IndexedBlock):
 
         ``found`` is room, which may grow.
         """
-        handle, m = self._handle(), events.shape[1]
-        batch = new_batch(self.n_slots, m, row_words(m), len(events))
+        handle = self._handle()
+        batch = new_batch(self.n_slots, events.shape[1], int(handle[2]), len(events))
         prepare_many(handle, events, batch)
         used = np.nonzero(batch.is_used)[0]
         counts = np.zeros(len(events), np.int64)
-        line, n_runs = 0, []
+        line, n_runs = 0, list[int]()
         while line < -(-self.n_slots // LINE):
             if len(n_runs) == len(found):
                 found.append(new_found(len(events)))

@@ -45,6 +45,7 @@ MAPS_AHEAD = 8  # how far ahead to prefetch, in bitmaps of a group; the same byt
 PIECE = 256  # events whose bits of a line are kept at once
 AT_FIRST = 6  # attributes that are ANDed before it is asked whether a bit is left; even
 MAX_ANDED = 32  # attributes that are ANDed; the others are left to the rows
+MAX_MAPS = 1 << 16  # bitmaps that can be told apart by number
 MANY_TIES = 1024  # so many are settled at once
 MORE_ROOM = 1 << 20  # slots
 LOW = 0xFFFFFFFF  # the lower half of a word
