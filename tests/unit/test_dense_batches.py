@@ -92,16 +92,25 @@ def test_one_event_and_events_that_nothing_matches():
 
 @pytest.mark.parametrize("m", [4, 12])
 def test_ties_are_settled_by_exact_bounds(m):
-    # A third of the lows are at 0.5, the others anywhere: such an event ties with all of those.
-    random = np.random.default_rng(m)
-    low = np.where(random.random((6000, m)) < 0.3, 0.5, random.random((6000, m)) * 0.5)
-    low[:2000, m - 1] = 0.5
-    high = np.where(random.random(low.shape) < 0.1, 0.5, 1 + random.random(low.shape))
-    beside = np.nextafter(0.5, [0, 1])
-    events = np.full((40, m), 0.5)
-    events[::3, m - 1], events[1::3, 0] = beside
-    n_found = check(low, high, events)
-    assert MANY_TIES < n_found < 40 * 6000
+    # Bounds of the last attribute one float64 beside an event's value share its code.
+    random = np.random.default_rng(5)
+    values = random.random(3000)
+    low, high = np.zeros((3000, m)), np.ones((3000, m))
+    low[:, -1] = np.where(random.random(3000) < 0.5, np.nextafter(values, inf), values)
+    high[:, -1] = np.where(random.random(3000) < 0.3, np.nextafter(values, -inf), values)
+    high[::2, -1] = 1
+    events = np.full((200, m), 0.5)
+    events[:, -1] = values[:200]
+    assert check(low, high, events) > 200
+
+
+def test_many_ties():
+    # Most lows are at 0.5 and so is every event: all tie, and more of a line than are kept at once.
+    random = np.random.default_rng(7)
+    n, n_events = 3000, 3 * PIECE
+    low = np.where(random.random((n, 4)) < 0.7, 0.5, random.random((n, 4)))
+    n_found = check(low, low + 1, np.full((n_events, 4), 0.5))
+    assert MANY_TIES * n_events < n_found < n * n_events
 
 
 @pytest.mark.parametrize("more_room", [0, 1 << 20])
