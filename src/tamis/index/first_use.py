@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from tamis.index.building import FEW_SLOTS, MIN_DENSE
+from tamis.index.dense_block import MIN_BY_LINE
 from tamis.index.engine import MANY_BURIED
 from tamis.index.head import HEAD_SLOTS
 from tamis.index.index import Index
@@ -23,6 +24,7 @@ from tamis.values import Point, Polygon, Range
 
 _AREA = Polygon([(n / 40, 0.0) for n in range(41)] + [(1.0, 1.0), (0.5, 0.5), (0.0, 1.0)])
 _PLAIN = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5, "brand": "x", "price": 5, "is_new": True}
+_RARE = {**_PLAIN, "a": 1.9, "b": 1.9, "c": 1.9, "d": 1.9}  # that few of the dense boxes hold
 _EVENTS: tuple[dict[str, Any], ...] = (
     _PLAIN,
     {**_PLAIN, "brand": ["x", "y"], "price": [5, 7]},
@@ -55,6 +57,8 @@ def _use(subscriptions: list[Subscription]) -> Iterator[None]:
     for one in _dense(HEAD_SLOTS, width=2):  # one by one, until the head is sealed
         index.add(one)
     yield from _match(index)
+    index.match_batch([_RARE] * MIN_BY_LINE)
+    yield
     some = [*subscriptions[: 2 * MANY_BURIED], *subscriptions[2 * MANY_BURIED :][-8:]]
     for one in some:
         index.update(one)

@@ -14,11 +14,11 @@ from numba.extending import intrinsic
 from tamis.kernels.dense_build import GUARD
 
 _I64 = ir.IntType(64)
-_LINE = ir.VectorType(_I64, 8)
-_ROW = ir.VectorType(_I64, 4)
+LINE_OF_WORDS = ir.VectorType(_I64, 8)
+ROW_OF_WORDS = ir.VectorType(_I64, 4)
 
 
-def _place(context, builder, kind, array, index, vector):
+def place_of(context, builder, kind, array, index, vector):
     """Where a vector begins at array[index]."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
@@ -31,7 +31,7 @@ def _call(builder, name, result, vector):
 
 def _count(builder, line):
     """The bits set in a line."""
-    ones = _call(builder, "llvm.ctpop.v8i64", _LINE, line)
+    ones = _call(builder, "llvm.ctpop.v8i64", LINE_OF_WORDS, line)
     return _call(builder, "llvm.vector.reduce.add.v8i64", _I64, ones)
 
 
@@ -40,11 +40,11 @@ def and_three(typingctx, pool, p, q, r, words, i):
     """Write pool[p:p+8] & pool[q:q+8] & pool[r:r+8] to words[i:]; return the bits set."""
 
     def codegen(context, builder, signature, args):
-        line = ir.Constant(_LINE, [-1] * 8)
+        line = ir.Constant(LINE_OF_WORDS, [-1] * 8)
         for at in args[1:4]:
-            place = _place(context, builder, signature.args[0], args[0], at, _LINE)
+            place = place_of(context, builder, signature.args[0], args[0], at, LINE_OF_WORDS)
             line = builder.and_(line, builder.load(place, align=8))
-        place = _place(context, builder, signature.args[4], args[4], args[5], _LINE)
+        place = place_of(context, builder, signature.args[4], args[4], args[5], LINE_OF_WORDS)
         builder.store(line, place, align=8)
         return _count(builder, line)
 
@@ -58,8 +58,10 @@ def and_one(typingctx, pool, p, words, i):
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        other = builder.load(_place(context, builder, kinds[0], args[0], args[1], _LINE), align=8)
-        place = _place(context, builder, kinds[2], args[2], args[3], _LINE)
+        other = builder.load(
+            place_of(context, builder, kinds[0], args[0], args[1], LINE_OF_WORDS), align=8
+        )
+        place = place_of(context, builder, kinds[2], args[2], args[3], LINE_OF_WORDS)
         line = builder.and_(builder.load(place, align=8), other)
         builder.store(line, place, align=8)
         return _count(builder, line)
@@ -73,9 +75,9 @@ def set_words(typingctx, words, i):
     """A bit for each of words[i:i+8] that is not zero."""
 
     def codegen(context, builder, signature, args):
-        place = _place(context, builder, signature.args[0], args[0], args[1], _LINE)
+        place = place_of(context, builder, signature.args[0], args[0], args[1], LINE_OF_WORDS)
         is_set = builder.icmp_unsigned(
-            "!=", builder.load(place, align=8), ir.Constant(_LINE, [0] * 8)
+            "!=", builder.load(place, align=8), ir.Constant(LINE_OF_WORDS, [0] * 8)
         )
         return builder.zext(builder.bitcast(is_set, ir.IntType(8)), _I64)
 
@@ -92,16 +94,18 @@ def misfits(typingctx, rows, p, keys, step):
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        row = builder.load(_place(context, builder, kinds[0], args[0], args[1], _ROW), align=8)
+        row = builder.load(
+            place_of(context, builder, kinds[0], args[0], args[1], ROW_OF_WORDS), align=8
+        )
         possible, certain = (
-            builder.load(_place(context, builder, kinds[2], args[2], at, _ROW), align=8)
+            builder.load(place_of(context, builder, kinds[2], args[2], at, ROW_OF_WORDS), align=8)
             for at in (ir.Constant(_I64, 0), args[3])
         )
         lanes = ir.VectorType(ir.IntType(32), 8)
         twice = builder.shuffle_vector(row, row, ir.Constant(lanes, [0, 1, 2, 3] * 2))
         key = builder.shuffle_vector(possible, certain, ir.Constant(lanes, list(range(8))))
-        over = builder.and_(builder.add(twice, key), ir.Constant(_LINE, [GUARD] * 8))
-        is_over = builder.icmp_unsigned("!=", over, ir.Constant(_LINE, [0] * 8))
+        over = builder.and_(builder.add(twice, key), ir.Constant(LINE_OF_WORDS, [GUARD] * 8))
+        is_over = builder.icmp_unsigned("!=", over, ir.Constant(LINE_OF_WORDS, [0] * 8))
         return builder.zext(builder.bitcast(is_over, ir.IntType(8)), _I64)
 
     u8 = types.uint64
@@ -114,7 +118,7 @@ def slot_in(typingctx, rows, p):
 
     def codegen(context, builder, signature, args):
         bytes_of_row = ir.VectorType(ir.IntType(8), 32)
-        place = _place(context, builder, signature.args[0], args[0], args[1], bytes_of_row)
+        place = place_of(context, builder, signature.args[0], args[0], args[1], bytes_of_row)
         row = builder.load(place, align=8)
         top = ir.Constant(ir.VectorType(ir.IntType(32), 4), [7, 15, 23, 31])
         return builder.bitcast(builder.shuffle_vector(row, row, top), ir.IntType(32))
