@@ -146,8 +146,9 @@ each against the scan timed beside it, as the cells may be from different hours.
 the scan take one event at a time (median); DuckDB and Polars join a batch of events and may use all
 cores. `rtree` holds the two most selective attributes; a kernel verifies its candidates."""
 _BATCH_NOTE = """\
-The batch is handed over as a dict of arrays (W5: a list of dicts). Two threads take half of the
-events each. The gain of the batch is against the mean time of single events in the same rounds."""
+The batch is handed over as a dict of arrays (W5: a list of dicts). Two threads match a batch of so
+many events each. The gain of the batch is against the mean time of single events in the same
+rounds."""
 _SIZE_NOTE = """\
 Built from arrays by `Index.from_boxes` (W5: from Subscription objects by `add_many`). The memory
 counted is what `Index` says of itself; the growth of the process (RSS) was taken in a fresh one."""

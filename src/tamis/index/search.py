@@ -14,7 +14,7 @@ from tamis.index.blocks import Block
 from tamis.index.express import Expresses
 from tamis.index.revision import Ask
 from tamis.index.state import State
-from tamis.kernels.emit import Found, RowTable, emit_chain, settle_choice
+from tamis.kernels.emit import Found, RowTable, emit_chain
 from tamis.kernels.ordering import N_PRIORITIES, order_by_priority
 from tamis.kernels.settling import (
     handle_of_rows,
@@ -152,13 +152,10 @@ class Search:
         Slots that hold for all of the values are settled, but for their tests, which are asked; of
         the others the filter is asked.
         """
-        slots, found, rows, version = scratch.slots, scratch.found, state.rows, state.version
+        slots, found, choices = scratch.slots, scratch.found, low[np.newaxis]
         for block in state.parts:
             n_sure, n_slots = block.candidates_in_hull(low, high, slots)
-            settle_choice(
-                slots, 0, n_sure, block.row_of_slot, block.tests, low[np.newaxis], False,
-                rows, version, found,
-            )  # fmt: skip
+            settle_choice_one(scratch.handle, block.handle, n_sure, choices, False, state.version)
             asked = block.rows_of(slots[n_sure:n_slots])
             first = int(found.counts[2])
             found.asked[first : first + len(asked)] = asked
