@@ -10,6 +10,7 @@ import pytest
 from tamis.errors import InvalidValue
 from tamis.slots.columns import Columns
 from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PREFIX, PRESENT, TEXT
+from tamis.slots.texts import Texts
 from tamis.values import Point, attributes_of
 
 PLACE = Point(121.5, -31.25)
@@ -106,3 +107,22 @@ def test_lists_of_texts_and_booleans_are_simple() -> None:
     plain = columns.encode_simply({"c": ["x"], "t": False})
     assert plain is not None
     assert plain.is_plain
+
+
+def test_a_prefix_of_another_length_may_be_added_while_an_event_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = Columns()
+    columns.prefix("c", "a")
+    columns.prefix("c", "ab")
+    number_of, more = Texts.number_of, ["abc"]
+
+    def adding(self: Texts, text: str) -> int:
+        if more:
+            columns.prefix("c", more.pop())
+        return number_of(self, text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Texts, "number_of", adding)
+        columns.encode({"c": ("abc", "abd")})
+    assert len(columns) == 3

@@ -661,3 +661,25 @@ def test_a_merge_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> N
     store._collection.wait_for_merging()
     assert store.stats()["n_segments"] == 1
     assert len(store.match(Subscription("s", "x >= 0"), NOON)) == (MIN_MERGED + 1) * size
+
+
+def test_an_interrupt_before_a_change_is_finished_is_undone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = EventStore()
+    store.insert(Event("old", {"x": 1}), now=NOON)
+
+    def broken(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("finish", "undo"):  # the second leaves it to the next change
+        with monkeypatch.context() as patched:
+            patched.setattr(Collection, name, broken)
+            patched.setattr(Collection, "publish", broken)
+            with pytest.raises(KeyboardInterrupt):
+                store.insert(Event("new", {"x": 2}), now=NOON)
+            with pytest.raises(KeyboardInterrupt):
+                store.delete("old")
+    store.insert(Event("new", {"x": 2}), now=NOON)
+    assert sorted(store.match(Subscription("s", "x > 0"), now=NOON)) == ["new", "old"]
+    assert len(store) == 2

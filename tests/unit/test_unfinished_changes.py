@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_nothing_of_it_is_seen_and_no_other_follows(
         assert sorted(index.match(EVENT)) == before
         index._engine.wait_for_merging()
         assert sorted(index.match(EVENT)) == before
-    if not index._engine.changing.is_unfinished:  # before or after all of it
+    if not index._engine._is_unfinished:  # before or after all of it
         index.add(Subscription("another", "x > 0"))
         assert len(index.match(EVENT)) == len(set(index.match(EVENT)))
         assert "another" in index.match(EVENT)
@@ -89,6 +90,8 @@ def test_nothing_of_it_is_seen_and_no_other_follows(
             other(index)
     with pytest.raises(UnfinishedChange):
         index.save(tmp_path / "index")
+    with pytest.raises(UnfinishedChange):
+        index["s1"]
     assert sorted(index.match(EVENT)) == before
 
 
@@ -105,3 +108,12 @@ def test_what_is_refused_leaves_no_change_unfinished() -> None:
             change()
     index.add(Subscription("new", "x > 0"))
     assert "new" in index.match(EVENT)
+
+
+def test_a_refusal_leaves_the_lock_free() -> None:
+    index = _index()
+    index._engine._is_unfinished = True
+    with pytest.raises(UnfinishedChange):
+        index.remove("s1")
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(index._engine.lock.acquire, timeout=5).result()

@@ -111,6 +111,7 @@ class Collection:
 
     def __init__(self, segments: Sequence[Segment] = (), clock: int = LONG_AGO) -> None:
         self.lock = threading.RLock()
+        self._is_open = False  # whether a change is under way
         self._head = Head(HEAD_EVENTS)
         self._n_dead = 0  # in the head
         self._segments = tuple(segments)
@@ -129,7 +130,14 @@ class Collection:
 
     def change(self, clock: int) -> Change:
         """Within it, what is done will be published at that clock, or undone if it fails."""
+        self.begin()
         return Change(self, clock)
+
+    def begin(self) -> None:
+        """Begin a change; one that an interrupt left where nothing undoes it is undone now."""
+        if self._is_open:
+            self.undo()
+        self._is_open = True
 
     def finish(self, clock: int) -> None:
         """Publish a change, or undo it if that fails.
@@ -142,6 +150,7 @@ class Collection:
         except BaseException:
             self.undo()
             raise
+        self._is_open = False
         if self._segments is not before.segments:
             self._start_merging(clock)
 
@@ -153,6 +162,7 @@ class Collection:
         self._n_dead = _revive(self._head.cells, state.version)
         for segment in self._segments:
             segment.n_dead = _revive(segment.cells, state.version)
+        self._is_open = False
 
     def append(self, events: Sequence[Event], arrival: int, clock: int) -> None:
         """Add events that arrive at this moment; few to the head, many as a segment."""

@@ -63,14 +63,15 @@ class EventStore:
             place = state.place_of(event.id, LONG_AGO)
             if place is not None:
                 _check_outdated((place,), clock)
+            collection.begin()
             try:  # as in a ``change``, without half a microsecond that the context takes
                 if place is not None:
                     collection.bury((place,))
                 collection.append_one(event, arrival, clock)
+                collection.finish(clock)
             except BaseException:
                 collection.undo()
                 raise
-            collection.finish(clock)
 
     def insert_many(self, events: Iterable[Event] | pa.Table, now: datetime | None = None) -> None:
         """Keep many events: any iterable, or an Arrow table as for ``events_from_arrow``.

@@ -31,26 +31,6 @@ MANY_BURIED = 256  # rows that died, after which the head is looked through for 
 BURIED_SHARE = 1 / 8  # the same of segments, as a part of all slots: looking costs little then
 
 
-class Changing:
-    """The lock of writers, which lets nobody change what was left in the middle of a change."""
-
-    def __init__(self, lock: threading.RLock) -> None:
-        self.is_unfinished = False  # something was written that is not published yet
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        if self.is_unfinished:
-            self._lock.release()
-            raise UnfinishedChange(
-                "a change of the index was broken off halfway; it matches as before that change, "
-                "but can no longer be changed or saved: make it anew, or open it from its files"
-            )
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
 class Engine:
     """Slots and rows; knows nothing of filters or ids."""
 
@@ -67,7 +47,7 @@ class Engine:
         self._n_buried = 0  # rows that died since segments were looked through, and the head
         self._n_buried_of_head = 0
         self.lock = threading.RLock()
-        self.changing = Changing(self.lock)
+        self._is_unfinished = False  # something was written that is not published yet
         self.moving: Moving | None = None
         if moving is not None:
             self.moving = Moving(moving[1], self.lock, moving[0])
@@ -75,11 +55,19 @@ class Engine:
         version = 1 + self._rows.newest_version
         self.state = self._state(version, (tuple(blocks),) if blocks else ())
 
-    # -- writing, while ``changing``; seen by readers once published
+    # -- writing, under the lock; seen by readers once published
+
+    def check_finished(self) -> None:
+        """Refuse to go on from the middle of a change. Whoever has taken the lock asks first."""
+        if self._is_unfinished:
+            raise UnfinishedChange(
+                "a change of the index was broken off halfway; it matches as before that change, "
+                "but can no longer be changed or saved: make it anew, or open it from its files"
+            )
 
     def add(self, slots: Box | Sequence[Slot], priority: int) -> int:
         """A new row with slots of its own, or with the one slot that is a box."""
-        self.changing.is_unfinished = True
+        self._is_unfinished = True
         row = self._rows.append(priority, self.state.version + 1)
         if isinstance(slots, Box):
             self._head.append_box(slots, row)
@@ -94,7 +82,7 @@ class Engine:
 
     def add_mover(self, mover: NewMover, columns: tuple[int, int], priority: int) -> int:
         """A new row with a place; ``columns``: those of the event's longitude and latitude."""
-        self.changing.is_unfinished = True
+        self._is_unfinished = True
         version = self.state.version + 1
         row = self._rows.append(priority, version)
         if self.moving is None:
@@ -106,18 +94,18 @@ class Engine:
         """Let a row be at another place; False, and nothing done, if it has none."""
         if self.moving is None:
             return False
-        before, self.changing.is_unfinished = self.changing.is_unfinished, True
+        before, self._is_unfinished = self._is_unfinished, True
         has_moved = self.moving.move(row, place, self.next_version)
-        self.changing.is_unfinished = before or has_moved
+        self._is_unfinished = before or has_moved
         return has_moved
 
     def move_many(self, rows: Array, lons: Array, lats: Array) -> bool:
         """``move`` for different rows; False, and nothing done, if one of them has no place."""
         if self.moving is None:
             return False
-        self.changing.is_unfinished = True
+        self._is_unfinished = True
         have_moved = self.moving.move_many(rows, lons, lats, self.next_version)
-        self.changing.is_unfinished = have_moved
+        self._is_unfinished = have_moved
         return have_moved
 
     def can_lead(self, leader: int, priority: int) -> bool:
@@ -129,14 +117,14 @@ class Engine:
 
     def share(self, leader: int, priority: int) -> int:
         """A new row that shares the slots of another."""
-        self.changing.is_unfinished = True
+        self._is_unfinished = True
         row = self._rows.append(priority, self.state.version + 1)
         self._rows.chain(leader, row)
         return row
 
     def bury(self, row: int) -> int:
         """Let a row die; return its leader."""
-        self.changing.is_unfinished = True
+        self._is_unfinished = True
         version = self.state.version + 1
         if self.moving is not None:
             self.moving.remove(row, version)
@@ -172,7 +160,7 @@ class Engine:
         if self._head.is_full or self._has_hollow_head():
             sealed = self._seal(len(_waiting(old.segments)))
             self.state = self._state(old.version + 1, (*old.segments, sealed))
-            self.changing.is_unfinished = False
+            self._is_unfinished = False
             self._start_merging()
             return
         rows, head = self._rows, HeadView(self._head)
@@ -182,7 +170,7 @@ class Engine:
             rows.table, rows.n_rows, rows.only_priority != -1, not rows.has_flagged, head, None,
             view,
         )  # fmt: skip
-        self.changing.is_unfinished = False
+        self._is_unfinished = False
         if self._must_look:
             self._start_merging()
         if self.moving is not None:
@@ -194,7 +182,7 @@ class Engine:
         assert moving is not None
         moving.tidy(self._show)
         self.state = State(old[0] + 1, *old[1:-1], moving.view)
-        self.changing.is_unfinished = False
+        self._is_unfinished = False
         moving.wait_if_behind()
 
     def _show(self, view: MovingView) -> None:
@@ -248,7 +236,7 @@ class Engine:
 
     def _next_to_merge(self) -> tuple[Segment, ...]:
         with self.lock:
-            is_whole = not self.changing.is_unfinished
+            is_whole = not self._is_unfinished
             chosen = (_to_merge(self.state.segments) or self._hollow()) if is_whole else ()
             if not chosen:
                 self._merging = None
@@ -285,7 +273,7 @@ class Engine:
     def _replace(self, old: tuple[Segment, ...], new: Segment) -> None:
         """Let readers see a new segment where some neighbours were."""
         with self.lock:
-            if self.changing.is_unfinished:
+            if self._is_unfinished:
                 return  # the head and the rows have what nobody may see
             state = self.state
             at = next(i for i, segment in enumerate(state.segments) if segment is old[0])

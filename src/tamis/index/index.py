@@ -58,7 +58,8 @@ class Index:
     def add(self, subscription: Subscription) -> None:
         """Save a subscription; its id must be new."""
         prepared = self._writer.prepare(subscription)
-        with self._engine.changing:
+        with self._engine.lock:
+            self._engine.check_finished()
             self._writer.check_new(subscription.id)
             self._writer.insert(subscription, prepared)
             self._engine.publish()
@@ -67,7 +68,8 @@ class Index:
         """Save many: any iterable, or an Arrow table (id, filter, priority). All or nothing."""
         given = list(_subscriptions_in(subscriptions))
         prepared = [self._writer.prepare(one) for one in given]
-        with self._engine.changing:
+        with self._engine.lock:
+            self._engine.check_finished()
             seen: set[str] = set()
             for one in given:
                 self._writer.check_new(one.id, seen)
@@ -79,14 +81,16 @@ class Index:
     def update(self, subscription: Subscription) -> None:
         """Replace the subscription of the same id, which must exist."""
         prepared = self._writer.prepare(subscription)
-        with self._engine.changing:
+        with self._engine.lock:
+            self._engine.check_finished()
             self._writer.bury(self._writer.living_row(subscription.id))
             self._writer.insert(subscription, prepared)
             self._engine.publish()
 
     def remove(self, id: str) -> None:
         """Forget a subscription, which must exist."""
-        with self._engine.changing:
+        with self._engine.lock:
+            self._engine.check_finished()
             self._writer.bury(self._writer.living_row(id))
             self._engine.publish()
 
@@ -101,18 +105,21 @@ class Index:
         (['me'], Point(lon=13.4, lat=52.5))
         """
         place = check_place(lon, lat)
-        with self._engine.changing:
+        with self._engine.lock:
+            self._engine.check_finished()
             self._writer.move(id, place)
 
     def move_many(self, ids: Sequence[str], lon: npt.ArrayLike, lat: npt.ArrayLike) -> None:
         """``move`` for different ids, with arrays of places. All or nothing, and seen at once."""
         names = check_ids(ids)
         lons, lats = check_places(names, lon, lat)
-        with self._engine.changing:
+        with self._engine.lock:
+            self._engine.check_finished()
             self._writer.move_many(names, lons, lats)
 
     def __getitem__(self, id: str) -> Subscription:
         with self._engine.lock:
+            self._engine.check_finished()
             return self._saved.subscription(self._writer.living_row(id))
 
     def __contains__(self, id: object) -> bool:
@@ -154,6 +161,7 @@ class Index:
         >>> index.deliveries()
         [('zoe', {'schedule': 'immediate'})]
         """
+        self._engine.check_finished()
         rows = range(self._engine.state.n_rows)
         return [self._archive.delivery(row) for row in rows if self._engine.is_alive(row)]
 
@@ -243,7 +251,8 @@ class Index:
 
     def _parts(self) -> Parts:
         """All that the index is, without the dead."""
-        with self._engine.changing:
+        with self._engine.lock:
+            self._engine.check_finished()
             rows, table = self._engine.dump()
             blocks = self._engine.state.blocks
             parts = Parts(self._columns, rows, blocks, self._ids, self._archive)

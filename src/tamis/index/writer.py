@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 class Writer:
     """Who changes the subscriptions.
 
-    All but ``prepare`` and ``has`` is called while ``engine.changing``; readers see a change
+    All but ``prepare`` and ``has`` is called with the lock of the engine held; readers see a change
     when the caller, or a move, publishes it.
     """
 

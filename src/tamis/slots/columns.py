@@ -54,7 +54,7 @@ class _Lanes:
     @property
     def in_use(self) -> list[int]:
         """All columns that there are."""
-        prefixes = [column for column, _ in self.prefixes.values()]
+        prefixes = [column for column, _ in list(self.prefixes.values())]  # others may be added
         return [column for column in self.columns if column >= 0] + prefixes
 
     def notice(self) -> None:
@@ -336,7 +336,7 @@ def _put_text(lanes: _Lanes, text: str, vector: Vector | list[float]) -> bool:
         if micros is not None:
             vector[columns[TIME]] = micros
             exact = exact and is_exact(micros)
-    for length, (column, codes) in lanes.prefixes.items():
+    for length, (column, codes) in list(lanes.prefixes.items()):  # others may be added meanwhile
         if len(text) >= length:
             vector[column] = codes.number_of(text[:length])
     return exact

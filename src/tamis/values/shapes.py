@@ -130,7 +130,7 @@ class Polygon:
     @classmethod
     def from_wkt(cls, text: str) -> Polygon:
         """Read well-known text, ``POLYGON ((...))`` or ``MULTIPOLYGON (((...)))``."""
-        if _WKT.match(text) is None:
+        if not isinstance(text, str) or _WKT.match(text) is None:
             raise InvalidValue(f"{quoted(text)} is not a POLYGON or MULTIPOLYGON (( … ))")
         try:
             with np.errstate(all="ignore"):  # NaN and 1e400 are refused below, with a reason
@@ -143,6 +143,8 @@ class Polygon:
     @classmethod
     def from_geojson(cls, shape: Mapping[str, Any]) -> Polygon:
         """Read a GeoJSON object of type Polygon or MultiPolygon."""
+        if not isinstance(shape, Mapping):
+            raise InvalidValue(f"{quoted(shape)} is not a GeoJSON Polygon or MultiPolygon")
         kind, coordinates = shape.get("type"), shape.get("coordinates")
         if kind not in ("Polygon", "MultiPolygon") or not isinstance(coordinates, Sequence):
             raise InvalidValue(f"{quoted(shape)} is not a GeoJSON Polygon or MultiPolygon")
