@@ -13,8 +13,10 @@ import pytest
 
 from tamis.index.blocks import NO_ROWS
 from tamis.index.sparse_block import SparseBlock
+from tamis.kernels.compiled import IS_COMPILED
 from tamis.kernels.scan import Constraints
 from tamis.kernels.sparse_axes import MAX_EXACT
+from tamis.kernels.sparse_batch import MAX_AXES
 from tamis.kernels.sparse_build import build
 from tamis.kernels.sparse_groups import CELL, MAX_SCAN, PAIR, POINT
 from tamis.kernels.sparse_match import match
@@ -52,13 +54,17 @@ def found(block, event):
 
 
 def check(constraints, events):
-    """Compare singly and as a batch; returns the block and the number of matches."""
+    """Compare singly, as batch and record by record; returns the block and how many match."""
     block = SparseBlock.build(constraints)
     wanted = [expected(constraints, event) for event in events]
     for event, slots in zip(events, wanted, strict=True):
         assert np.array_equal(found(block, event), slots)
     for event, slots in zip(events, all_found(block, events), strict=True):
         assert np.array_equal(np.sort(slots), expected(constraints, event))
+    if IS_COMPILED and len(block.columns_in_use()) <= MAX_AXES:
+        slots, offsets = block._slots_by_record(events)
+        for e, slots_of_event in enumerate(wanted):
+            assert np.array_equal(np.sort(slots[offsets[e] : offsets[e + 1]]), slots_of_event)
     return block, sum(map(len, wanted))
 
 

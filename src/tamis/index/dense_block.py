@@ -28,7 +28,7 @@ from tamis.slots.columns import Vector
 
 _OWN = ("edges", "codes", "slack", "rows", "pool", "coarse", "counts")
 MIN_BY_LINE = 400  # of fewer it is not asked whether line by line pays
-_N_ASKED = 16  # events that tell what the others look at
+_N_ASKED = 8  # events that tell what the others look at
 _MAX_EVENTS = 5_000  # that are matched line by line at once: what is known of them stays in cache
 _MAX_FOUND = 1 << 23  # slots that are found at once, about: they take memory twice
 

@@ -61,8 +61,12 @@ def _and_lines(context, builder, kinds, args, line):
             place = place_of(context, builder, kinds[0], pool, start, LINE_OF_WORDS)
             line = builder.and_(line, builder.load(place, align=8))
         builder.store(line, left)
-    line = builder.load(left)
-    builder.store(line, place_of(context, builder, kinds[6], words, i, LINE_OF_WORDS), align=8)
+    return store_line(context, builder, kinds[6], builder.load(left), words, i)
+
+
+def store_line(context, builder, kind, line, words, i):
+    """Store a line in words[i:i+8]; whether a bit is set."""
+    builder.store(line, place_of(context, builder, kind, words, i, LINE_OF_WORDS), align=8)
     is_set = builder.icmp_unsigned("!=", line, ir.Constant(LINE_OF_WORDS, [0] * 8))
     is_any = builder.icmp_unsigned("!=", builder.bitcast(is_set, _I8), _I8(0))
     return builder.zext(is_any, _I64)
