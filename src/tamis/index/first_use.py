@@ -18,6 +18,7 @@ from tamis.index.index import Index
 from tamis.index.moving import MIN_DELTA
 from tamis.index.reader import MIN_BATCH
 from tamis.kernels.compiled import IS_COMPILED, cache_directory, name_of_processor
+from tamis.kernels.sparse_batch import GROUP
 from tamis.language import Filter, col
 from tamis.model import Event, Subscription
 from tamis.values import Point, Polygon, Range
@@ -57,8 +58,9 @@ def _use(subscriptions: list[Subscription]) -> Iterator[None]:
     for one in _dense(HEAD_SLOTS, width=2):  # one by one, until the head is sealed
         index.add(one)
     yield from _match(index)
-    index.match_batch([_RARE] * MIN_BY_LINE)
-    yield
+    for one, n_events in ((_RARE, MIN_BY_LINE), (_PLAIN, 2 * GROUP)):  # by line, and by record
+        index.match_batch([one] * n_events)
+        yield
     some = [*subscriptions[: 2 * MANY_BURIED], *subscriptions[2 * MANY_BURIED :][-8:]]
     for one in some:
         index.update(one)
