@@ -490,3 +490,13 @@ def test_readers_and_a_writer_at_once() -> None:
         reader.join()
     assert wrong == []
     assert len(index.match({"a": 1})) == 50
+
+
+@pytest.mark.parametrize("value", [3, [3, 4], Range(3, 4)])
+def test_the_broadest_are_told_of_batches_whatever_their_events_hold(value):
+    index = Index()
+    index.add_many([Subscription("broad", col("x") > 0), Subscription("narrow", col("x") > 9)])
+    index.match_batch([{"x": value}] * 32)
+    stats = index.stats()
+    assert stats["n_events_sampled"] == 16
+    assert [(one["id"], one["n_matched"]) for one in stats["broadest"]] == [("broad", 16)]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tamis import Event, Subscription
+from tamis.index.engine import Engine
 from tamis.kernels.compiled import IS_COMPILED
 from tamis.service import live_index
 from tamis.service.live_index import LiveIndex
@@ -107,6 +108,30 @@ def test_one_that_cannot_be_indexed_leaves_the_others(database: Database, index:
     database.change(break_one("d"))
     store.create(saved("g"))
     assert sorted(index.match(event)) == ["a", "c", "f", "g"]
+
+
+def test_a_change_that_is_broken_off_has_all_loaded_again(
+    database: Database, index: LiveIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, event, is_broken = SubscriptionStore(database), Event("e", {"x": 1}), [True]
+    held = Engine.publish
+
+    def publish(engine: Engine) -> None:
+        if is_broken and is_broken.pop():
+            raise MemoryError
+        held(engine)
+
+    store.create(saved("a"))
+    assert index.match(event) == ["a"]
+    first = index.index
+    monkeypatch.setattr(Engine, "publish", publish)
+    store.create(saved("b"))
+    store.delete("a")
+    wait_until(lambda: index.is_ready and index.index is not first)
+    assert not is_broken
+    assert index.match(event) == ["b"]
+    store.create(saved("c"))
+    assert index.match(event) == ["b", "c"]
 
 
 def test_what_it_holds_is_not_looked_through_for_garbage(

@@ -29,9 +29,9 @@ class SnapshotError(TamisError):
 class UnfinishedChange(TamisError):
     """An index of which a change was broken off halfway.
 
-    Raised by changes, when the index is saved and when it is asked for a subscription, after an
-    interrupt (Ctrl-C) or a lack of memory ended a change in the middle. Matching goes on, and sees
-    nothing of that change; `len`, `in` and `stats` may.
+    Raised by changes, when the index is saved and when it is asked for a subscription or for the
+    deliveries, after an interrupt (Ctrl-C) or a lack of memory ended a change in the middle.
+    Matching goes on, and sees nothing of that change; `len`, `in` and `stats` may.
 
     What to do: make the index anew from its subscriptions, or open it from its files.
     """

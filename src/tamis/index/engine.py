@@ -65,9 +65,15 @@ class Engine:
                 "but can no longer be changed or saved: make it anew, or open it from its files"
             )
 
+    def begin(self) -> None:
+        """Let nobody go on if what follows is broken off before it is published.
+
+        To be called before anything is written, in columns and texts too, and after all checks.
+        """
+        self._is_unfinished = True
+
     def add(self, slots: Box | Sequence[Slot], priority: int) -> int:
         """A new row with slots of its own, or with the one slot that is a box."""
-        self._is_unfinished = True
         row = self._rows.append(priority, self.state.version + 1)
         if isinstance(slots, Box):
             self._head.append_box(slots, row)
@@ -82,7 +88,6 @@ class Engine:
 
     def add_mover(self, mover: NewMover, columns: tuple[int, int], priority: int) -> int:
         """A new row with a place; ``columns``: those of the event's longitude and latitude."""
-        self._is_unfinished = True
         version = self.state.version + 1
         row = self._rows.append(priority, version)
         if self.moving is None:
@@ -117,14 +122,12 @@ class Engine:
 
     def share(self, leader: int, priority: int) -> int:
         """A new row that shares the slots of another."""
-        self._is_unfinished = True
         row = self._rows.append(priority, self.state.version + 1)
         self._rows.chain(leader, row)
         return row
 
     def bury(self, row: int) -> int:
         """Let a row die; return its leader."""
-        self._is_unfinished = True
         version = self.state.version + 1
         if self.moving is not None:
             self.moving.remove(row, version)
@@ -187,6 +190,8 @@ class Engine:
 
     def _show(self, view: MovingView) -> None:
         """Let readers see the same places in other arrays."""
+        if self._is_unfinished:
+            return  # these have what nobody may see
         self.state = self.state._replace(moving=view)
 
     def _seal(self, n_waiting: int) -> Segment:

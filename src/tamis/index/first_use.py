@@ -58,8 +58,8 @@ def _use(subscriptions: list[Subscription]) -> Iterator[None]:
     for one in _dense(HEAD_SLOTS, width=2):  # one by one, until the head is sealed
         index.add(one)
     yield from _match(index)
-    for one, n_events in ((_RARE, MIN_BY_LINE), (_PLAIN, 2 * GROUP)):  # by line, and by record
-        index.match_batch([one] * n_events)
+    for event, n_events in ((_RARE, MIN_BY_LINE), (_PLAIN, 2 * GROUP)):  # by line, by record
+        index.match_batch([event] * n_events)
         yield
     some = [*subscriptions[: 2 * MANY_BURIED], *subscriptions[2 * MANY_BURIED :][-8:]]
     for one in some:

@@ -61,6 +61,7 @@ class Index:
         with self._engine.lock:
             self._engine.check_finished()
             self._writer.check_new(subscription.id)
+            self._engine.begin()
             self._writer.insert(subscription, prepared)
             self._engine.publish()
 
@@ -74,6 +75,7 @@ class Index:
             for one in given:
                 self._writer.check_new(one.id, seen)
                 seen.add(one.id)
+            self._engine.begin()
             for one, ready in zip(given, prepared, strict=True):
                 self._writer.insert(one, ready)
             self._engine.publish()
@@ -83,7 +85,9 @@ class Index:
         prepared = self._writer.prepare(subscription)
         with self._engine.lock:
             self._engine.check_finished()
-            self._writer.bury(self._writer.living_row(subscription.id))
+            row = self._writer.living_row(subscription.id)
+            self._engine.begin()
+            self._writer.bury(row)
             self._writer.insert(subscription, prepared)
             self._engine.publish()
 
@@ -91,7 +95,9 @@ class Index:
         """Forget a subscription, which must exist."""
         with self._engine.lock:
             self._engine.check_finished()
-            self._writer.bury(self._writer.living_row(id))
+            row = self._writer.living_row(id)
+            self._engine.begin()
+            self._writer.bury(row)
             self._engine.publish()
 
     def move(self, id: str, lon: float, lat: float) -> None:
@@ -161,9 +167,10 @@ class Index:
         >>> index.deliveries()
         [('zoe', {'schedule': 'immediate'})]
         """
-        self._engine.check_finished()
-        rows = range(self._engine.state.n_rows)
-        return [self._archive.delivery(row) for row in rows if self._engine.is_alive(row)]
+        with self._engine.lock:
+            self._engine.check_finished()
+            rows = range(self._engine.state.n_rows)
+            return [self._archive.delivery(row) for row in rows if self._engine.is_alive(row)]
 
     def explain(self, id: str, event: HasAttributes | Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or does not, clause by clause."""
@@ -190,8 +197,9 @@ class Index:
     # -- files
 
     def save(self, path: str | Path) -> None:
-        """Write the index to a new directory."""
-        snapshot.write(Path(path), self._parts(), self.schema)
+        """Write the index to a new directory. Changes wait meanwhile; who matches does not."""
+        with self._engine.lock:
+            snapshot.write(Path(path), self._parts(), self.schema)
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Index:

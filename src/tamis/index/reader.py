@@ -115,7 +115,7 @@ class Reader:
         may_choose = state.moving is None
         is_rough = [not one.is_plain and not (one.choices and may_choose) for one in encoded]
         vectors = _vectors_of(encoded, is_rough)
-        self._observer.notice_batch(vectors.matrix)
+        self._observer.notice_batch([one.vector for one in encoded])
         found = match_vectors(state, vectors, match_one, np.array(is_rough, np.uint8))
         return self._match_set(state, *found)
 

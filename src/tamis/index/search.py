@@ -129,7 +129,7 @@ class Search:
         return asked[~np.isin(asked, accepted)] if n_leaders else asked
 
     def _gather_choices(self, state: State, event: Encoded, scratch: _Scratch) -> None:
-        """Gather what any choice finds, each row and leader once."""
+        """Gather what any choice finds, each slot once."""
         if scratch.is_in_use:  # by an event whose matching was broken off
             scratch.seen.fill(0)
         scratch.is_in_use = True
@@ -176,8 +176,8 @@ class Search:
             held = _Scratch(size, slots, found, seen, ordered, table, handle)
             self._own.scratch = held
         elif held.table is not table:
-            held.table = table
-            held.handle = handle_of_rows(table, held.slots, held.found, held.seen)
+            handle = handle_of_rows(table, held.slots, held.found, held.seen)
+            held.handle, held.table = handle, table  # the table last: it says whose the handle is
         return held
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -38,9 +39,10 @@ class Observer:
         if self._is_next_kept():
             self._sample.append(vector)
 
-    def notice_batch(self, matrix: Array) -> None:
+    def notice_batch(self, vectors: Array | Sequence[Vector]) -> None:
         """Many events passed."""
-        self._sample.extend(matrix[:: max(1, len(matrix) // SAMPLE_EVERY)].copy())
+        some = vectors[:: max(1, len(vectors) // SAMPLE_EVERY)]
+        self._sample.extend(vector.copy() for vector in some)
 
     def sample(self, n_columns: int) -> list[Vector]:
         """Events that passed, as wide as the columns there are now."""

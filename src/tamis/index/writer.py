@@ -170,6 +170,7 @@ class Writer:
     def _replace(self, subscriptions: Mapping[int, Subscription]) -> None:
         """Put others with the same ids where some rows are."""
         prepared = [self.prepare(one) for one in subscriptions.values()]
+        self._engine.begin()
         for (row, one), ready in zip(subscriptions.items(), prepared, strict=True):
             self.bury(row)
             self.insert(one, ready)

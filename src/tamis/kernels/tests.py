@@ -118,7 +118,7 @@ def ask_for_tests(tests, vector, slots, first, last):
     """
     for i in range(first, last):
         prefetch(tests.start, np.uint64(slots[i]))
-    n_lists = 0
+    n_tests = 0
     for i in range(first, last):
         for t in range(tests.start[slots[i]], tests.start[slots[i] + 1]):
             at = np.uint64(t)
@@ -126,8 +126,8 @@ def ask_for_tests(tests, vector, slots, first, last):
             prefetch(tests.column, at)
             prefetch(tests.low, at)
             prefetch(tests.high, at)
-            n_lists += 1
-    if n_lists == 0 or tests.lists.size == 0:
+            n_tests += 1
+    if n_tests == 0 or tests.lists.size == 0:
         return
     for step in range(5):
         for i in range(first, last):

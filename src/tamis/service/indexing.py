@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from tamis.errors import TamisError
+from tamis.errors import TamisError, UnfinishedChange
 from tamis.index import Index
 from tamis.model import Subscription
 from tamis.service.logs import log
@@ -84,6 +84,8 @@ def _apply(index: Index, change: LoggedChange) -> None:
         try:
             index.update(held)
             return
+        except UnfinishedChange:
+            raise  # this index takes no changes any more
         except TamisError as error:
             _warn(change.id, error)
     if change.id in index:
@@ -109,6 +111,8 @@ def _add_all(index: Index, subscriptions: Iterable[Subscription]) -> None:
     chunk = list(subscriptions)
     try:
         index.add_many(chunk)
+    except UnfinishedChange:
+        raise
     except TamisError:  # one of them: the others count
         for one in chunk:
             try:

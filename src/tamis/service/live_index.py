@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tamis.errors import StorageUnavailable
+from tamis.errors import StorageUnavailable, UnfinishedChange
 from tamis.index import Index
 from tamis.index.first_use import use_kernels
 from tamis.kernels.loading import load_kernels
@@ -117,6 +117,8 @@ class LiveIndex:
                 self._apply_some()
         except StorageUnavailable as error:
             log.warning("live index", problem=str(error))
+        except UnfinishedChange:  # another thread was broken off, and has it loaded again
+            raise StorageUnavailable("the subscriptions are loaded again; try again") from None
 
     # -- the thread
 
@@ -126,8 +128,8 @@ class LiveIndex:
                 if not self.is_ready:
                     self._load()
                 self._follow()
-            except StorageUnavailable as error:
-                log.warning("live index", problem=str(error))
+            except (StorageUnavailable, MemoryError) as error:
+                log.warning("live index", problem=str(error) or type(error).__name__)
                 self._stopped.wait(_AGAIN_S)
 
     def _warm_up(self) -> None:
@@ -161,7 +163,7 @@ class LiveIndex:
 
     def _follow(self) -> None:
         with self._log.watching() as watch:
-            while not self._stopped.is_set():
+            while self.is_ready and not self._stopped.is_set():
                 if watch.wait(self._sequence, _LOOK_EVERY_S) > self._sequence:
                     since = time.monotonic()
                     is_behind = self._apply_some()
@@ -178,7 +180,11 @@ class LiveIndex:
             found = self._log.after(before, _CHANGES_AT_ONCE)
             if not found:  # another thread was here first
                 return False
-            apply_changes(self._index, found)
+            try:
+                apply_changes(self._index, found)
+            except BaseException:  # perhaps in the middle of one: the thread loads all again
+                self._ready.clear()
+                raise
             self._sequence = found[-1].sequence
             self._n_added += len(found)
             if self._n_added >= _CHANGES_AT_ONCE:

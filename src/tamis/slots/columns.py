@@ -166,9 +166,9 @@ class Columns:
 
     def dictionaries(self) -> Iterator[tuple[str, int, Texts]]:
         """The codes of each attribute (length 0) and of its prefixes (their length)."""
-        for attribute, lanes in self._lanes.items():
+        for attribute, lanes in list(self._lanes.items()):  # others may add some
             yield attribute, 0, lanes.codes
-            for length, (_, codes) in lanes.prefixes.items():
+            for length, (_, codes) in list(lanes.prefixes.items()):
                 yield attribute, length, codes
 
     @classmethod
