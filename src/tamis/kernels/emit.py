@@ -138,14 +138,17 @@ def settle(slots, first, last, row_of_slot, tests, vector, table, version, found
     belongs to row p. Adds to ``found``: rows of plain leaders at once, leaders with many slots and
     leaders to be asked for later. O(last - first + tests).
     """
-    while first < last:
-        end = min(last, first + AT_ONCE)
+    while True:
+        n_plain = add_plain(slots, first, last, row_of_slot, table.flagged, found.rows, n_rows)
+        first, n_rows = first + n_plain, n_rows + n_plain
+        if first == last:
+            return n_rows
+        end = min(last, first + AT_ONCE)  # where one is not, others are not
         ask_for_rows(slots, first, end, row_of_slot, tests, vector, table)
         n_rows = _settle_some(
             slots, first, end, row_of_slot, tests, vector, table, version, found, n_rows
         )  # fmt: skip
         first = end
-    return n_rows
 
 
 @kernel
