@@ -154,7 +154,7 @@ Built from arrays by `Index.from_boxes` (W5: from Subscription objects by `add_m
 counted is what `Index` says of itself; the growth of the process (RSS) was taken in a fresh one."""
 _CHANGE_NOTE = """\
 Single changes at full size; that the next match sees them is checked. Then a thread matches batches
-of 100 events while another changes subscriptions one by one, at 20,000 a second (paced) or as fast
+of 1,000 events while another changes subscriptions one by one, at 20,000 a second (paced) or as fast
 as it can (flat out); the reader's speed is against its own in peace."""
 _PRIORITY_NOTE = "Through `match_iter`, on W3 with its ten priorities."
 _METHOD = """\
