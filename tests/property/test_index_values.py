@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tamis.index.revision import check_of
 from tamis.language.tree import InRange
-from tamis.slots.columns import micros_of
+from tamis.slots.encoding import micros_of
 from tamis.slots.polygons import Inside
 from tamis.slots.spelling import micros_spelt, number_spelt
 from tamis.values import Point, Polygon, Range, covers, distance_m, numeric_text, parse_timestamp

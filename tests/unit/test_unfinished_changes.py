@@ -19,7 +19,8 @@ from tamis.index.engine import Engine
 from tamis.index.head import Head
 from tamis.index.moving import Moving
 from tamis.index.rows import Rows
-from tamis.slots.columns import Columns, _Lanes
+from tamis.slots.columns import Columns
+from tamis.slots.encoding import LanesOfAttribute
 from tamis.slots.texts import Texts
 
 EVENT = {"x": 1, "location": Point(4.9, 52.4)}
@@ -68,7 +69,7 @@ PLACES: dict[tuple[type, str], list[Callable[[Index], None]]] = {
     (Rows, "bury"): [UPDATE, REMOVE, PREFIX],
     (Rows, "chain"): [SAME, MANY],
     (Texts, "append"): [ADD, SAME, NEAR, MANY, UPDATE, TEXT, PREFIX],
-    (_Lanes, "notice"): [TEXT, PREFIX],
+    (LanesOfAttribute, "notice"): [TEXT, PREFIX],
 }
 
 

@@ -26,7 +26,8 @@ from tamis.matching import Attribute, Table
 from tamis.matching.attributes import check_attributes
 from tamis.matching.store import Slots, grown
 from tamis.matching.table import Floats
-from tamis.slots.columns import Columns, Encoded
+from tamis.slots.columns import Columns
+from tamis.slots.encoding import Encoded
 from tamis.slots.growing_tests import GrowingTests
 from tamis.slots.lanes import NUMBER, TEXT
 from tamis.slots.slots import Slot, slot_of

@@ -154,8 +154,8 @@ Built from arrays by `Index.from_boxes` (W5: from Subscription objects by `add_m
 counted is what `Index` says of itself; the growth of the process (RSS) was taken in a fresh one."""
 _CHANGE_NOTE = """\
 Single changes at full size; that the next match sees them is checked. Then a thread matches batches
-of 1,000 events while another changes subscriptions one by one, at 20,000 a second (paced) or as fast
-as it can (flat out); the reader's speed is against its own in peace."""
+of 1,000 events while another changes subscriptions one by one, at 20,000 a second (paced) or as
+fast as it can (flat out); the reader's speed is against its own in peace."""
 _PRIORITY_NOTE = "Through `match_iter`, on W3 with its ten priorities."
 _METHOD = """\
 - Workloads: W1 (GEM), W2 (DEXIN), W3 (Pri-REIN), W4 (MO-Tree) as in `tamis.bench.workloads`, W5

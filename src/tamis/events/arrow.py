@@ -22,7 +22,7 @@ from tamis.events.table import (
 )
 from tamis.model import EventColumns
 from tamis.model.event import LOCATION
-from tamis.slots.columns import micros_of
+from tamis.slots.encoding import micros_of
 from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, TEXT, TIME
 
 _EXACT = 2**53

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.slots.columns import is_exact, micros_of
+from tamis.slots.encoding import is_exact, micros_of
 from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME
 from tamis.slots.spelling import micros_spelt, number_spelt
 from tamis.values import Attributes, Point, Range, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tamis.errors import InvalidValue
-from tamis.slots.columns import micros_of
+from tamis.slots.encoding import micros_of
 from tamis.values import as_timestamp
 
 NEVER = 2**63 - 1  # until of an event that is valid for ever

@@ -13,7 +13,7 @@ from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
 from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes, scan_some
 from tamis.kernels.settling import handle_of_block
 from tamis.kernels.tests import NO_TESTS, Tests
-from tamis.slots.columns import Vector
+from tamis.slots.encoding import Vector
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]

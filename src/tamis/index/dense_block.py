@@ -24,7 +24,7 @@ from tamis.kernels.dense_match import match_one, match_some
 from tamis.kernels.dense_scratch import handle_of, new_work
 from tamis.kernels.scan import Boxes
 from tamis.kernels.tests import NO_TESTS, Tests
-from tamis.slots.columns import Vector
+from tamis.slots.encoding import Vector
 
 _OWN = ("edges", "codes", "slack", "rows", "pool", "coarse", "counts")
 MIN_BY_LINE = 400  # of fewer it is not asked whether line by line pays

@@ -13,7 +13,7 @@ from tamis.index.blocks import NO_ROWS, Array, Block
 from tamis.index.inner_lists import InnerLists
 from tamis.kernels.scan import Boxes, Constraints, scan_slots
 from tamis.kernels.tests import NO_TESTS, Tests
-from tamis.slots.columns import Vector
+from tamis.slots.encoding import Vector
 
 MAX_OPEN = 3  # columns with more than one value, of an event that is not compared with all slots
 

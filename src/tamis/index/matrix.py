@@ -14,7 +14,8 @@ from tamis.errors import InvalidValue
 from tamis.model import Schema
 from tamis.model.batches import table_of_frame
 from tamis.model.event_arrow import EventColumns, coordinates_of, is_point, objects_of
-from tamis.slots.columns import Columns, micros_of
+from tamis.slots.columns import Columns
+from tamis.slots.encoding import micros_of
 from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PRESENT, TIME
 from tamis.values import check_value
 

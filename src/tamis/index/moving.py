@@ -38,7 +38,7 @@ from tamis.kernels.moving import (
 )
 from tamis.kernels.moving_match import list_in_hull, match_matrix_movers, match_movers
 from tamis.kernels.moving_merge import adopt, merge, new_base, new_delta
-from tamis.slots.columns import Encoded, Vector
+from tamis.slots.encoding import Encoded, Vector
 
 Array = npt.NDArray[Any]
 RowNumbers = npt.NDArray[np.int32]

@@ -18,7 +18,7 @@ from tamis.index.saved import Saved
 from tamis.index.state import State
 from tamis.index.statistics import Observer
 from tamis.model import Schema, attributes_of_batch
-from tamis.slots.columns import Encoded, Vector
+from tamis.slots.encoding import Encoded, Vector
 from tamis.values import Attributes, HasAttributes, attributes_of
 
 MIN_BATCH = 8  # fewer events are matched one by one

@@ -28,7 +28,7 @@ from tamis.language.tree import (
     Present,
     Within,
 )
-from tamis.slots.columns import micros_of
+from tamis.slots.encoding import micros_of
 from tamis.slots.polygons import Inside
 from tamis.slots.spelling import micros_spelt, number_spelt
 from tamis.values import Attributes, Point, Range, Value, distance_m

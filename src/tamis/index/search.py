@@ -23,7 +23,7 @@ from tamis.kernels.settling import (
     settle_leaders_one,
     settle_one,
 )
-from tamis.slots.columns import Encoded, Vector
+from tamis.slots.encoding import Encoded, Vector
 
 RowNumbers = npt.NDArray[np.int32]
 

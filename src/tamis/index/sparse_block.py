@@ -30,7 +30,7 @@ from tamis.kernels.sparse_build import N_AXES, N_FIELDS, SparsePart, build
 from tamis.kernels.sparse_match import match_one, match_some
 from tamis.kernels.sparse_scratch import handle_of, new_scratch
 from tamis.kernels.tests import NO_TESTS, Tests
-from tamis.slots.columns import Vector
+from tamis.slots.encoding import Vector
 
 MIN_BY_RECORD = 300  # of fewer events it is not asked whether record by record pays
 _N_ASKED = 8  # events that tell what the others look at

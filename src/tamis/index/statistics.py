@@ -16,7 +16,8 @@ from tamis.index.engine import Engine
 from tamis.index.revision import Place
 from tamis.index.state import State
 from tamis.kernels.scan import Boxes
-from tamis.slots.columns import Columns, Encoded, Vector
+from tamis.slots.columns import Columns
+from tamis.slots.encoding import Encoded, Vector
 from tamis.slots.texts import Texts
 
 N_SHOWN = 10

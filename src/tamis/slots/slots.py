@@ -44,7 +44,8 @@ from tamis.language.tree import (
     Present,
     Within,
 )
-from tamis.slots.columns import Columns, is_exact, micros_of
+from tamis.slots.columns import Columns
+from tamis.slots.encoding import is_exact, micros_of
 from tamis.slots.lanes import BOOLEAN, LAT, LON, NUMBER, PRESENT, TEXT, TIME
 from tamis.slots.polygons import chains_of
 from tamis.values import Kind, Point, Range, Value

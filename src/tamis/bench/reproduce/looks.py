@@ -29,7 +29,7 @@ from tamis.kernels.sparse_match import (
 )
 from tamis.kernels.sparse_scratch import open_handle
 from tamis.kernels.sparse_strips import BLOCK
-from tamis.slots.columns import Vector
+from tamis.slots.encoding import Vector
 
 _LINE_WORDS = 8
 _AXES_A_WORD = 3
