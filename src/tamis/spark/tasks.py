@@ -18,7 +18,7 @@ from tamis.spark.versions import Found, OpenVersion, Version, open_version
 SHARD = "_tamis_shard"
 
 _FIRST_SLICE = 512
-_WANTED_MATCHES = 1 << 21  # in a slice of a batch: what bounds the memory of a task
+_WANTED_MATCHES = 1 << 22  # in a slice of a batch: what bounds the memory of a task
 _YIELDED_ROWS = 1 << 16
 
 MATCHES = pa.schema(
