@@ -26,6 +26,7 @@ from tamis.index.state import Segment, State
 from tamis.slots.slots import Slot
 
 MERGE_RATIO = 4
+FEW_SLOTS = 4 * HEAD_SLOTS  # of the newest segments, that are always merged into one
 MAX_WAITING = 4  # sealed heads; a writer that is faster than the building builds itself
 MANY_BURIED = 256  # rows that died, after which the head is looked through for dead slots
 BURIED_SHARE = 1 / 8  # the same of segments, as a part of all slots: looking costs little then
@@ -300,19 +301,22 @@ class Engine:
 def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """The newest segments that are to become one.
 
-    Each is less than MERGE_RATIO times the newer ones together, or waits to be built.
+    Each is less than MERGE_RATIO times the newer ones together, or waits to be built. As long as
+    they are few, all go together: each more costs every event half a microsecond.
     """
+    waiting = _waiting(segments)
     chosen: list[Segment] = []
     n_slots = 0
     for segment in reversed(segments):
         size = sum(block.n_slots for block in segment)
-        if chosen and size > MERGE_RATIO * n_slots:
+        if chosen and size > MERGE_RATIO * n_slots and n_slots + size > FEW_SLOTS:
             break
         chosen.append(segment)
         n_slots += size
-    if len(chosen) >= MERGE_RATIO:
+    are_few = waiting and len(chosen) > len(waiting) and n_slots <= FEW_SLOTS
+    if len(chosen) >= MERGE_RATIO or are_few:
         return tuple(reversed(chosen))
-    return _waiting(segments)
+    return waiting
 
 
 def _waiting(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
