@@ -9,18 +9,16 @@ import pytest
 
 from tamis.bench import workloads
 from tamis.index.dense_block import DenseBlock
-from tamis.kernels.compiled import IS_COMPILED, kernel
-from tamis.kernels.dense_batch import MANY_TIES, MAX_ANDED, PIECE, new_found
-from tamis.kernels.dense_batch_vectors import (
-    LANES,
+from tamis.kernels.bit_lines import (
     MANY,
     list_bits,
     list_bits_plainly,
     list_words,
     list_words_plainly,
-    move_run,
-    move_run_plainly,
 )
+from tamis.kernels.compiled import IS_COMPILED, kernel
+from tamis.kernels.dense_batch import MANY_TIES, MAX_ANDED, PIECE, new_found
+from tamis.kernels.dense_batch_vectors import LANES, move_run, move_run_plainly
 from tamis.kernels.dense_build import LINE
 from tamis.kernels.scan import Boxes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from tamis.bench.cases import BoxCase, Case
 from tamis.bench.measure import middle_of, no_gc, spread, time_each
+from tamis.index import Index
 
 ROUNDS = 3
 N_SCANNED = 100  # events the scan is timed on in each round
@@ -99,12 +101,8 @@ def measure_batch(case: Case) -> dict[str, Any]:
             single, share = each["mean_us"], min(share, each["cpu_share"])
             one = _seconds(lambda: index.match_batch(whole))
             n_calls = max(1, round(_LEAST_S / one))
-
-            def several(batch: Any, n_calls: int = n_calls) -> None:
-                for _ in range(n_calls):
-                    index.match_batch(batch)
-
-            two = _seconds(lambda: list(threads.map(several, both))) / n_calls
+            again = partial(_match_again, index, n_calls)
+            two = _seconds(partial(_all_of, threads, again, both)) / n_calls
             rounds.append((single, one * 1e6 / n_events, two * 1e6 / n_events / 2))
     single, one, two = (median(column) for column in zip(*rounds, strict=True))
     found: dict[str, Any] = {
@@ -122,6 +120,15 @@ def measure_batch(case: Case) -> dict[str, Any]:
     if isinstance(case, BoxCase):
         found["scan"] = _time_scan(case, N_SCANNED)
     return found
+
+
+def _match_again(index: Index, n_calls: int, batch: Any) -> None:
+    for _ in range(n_calls):
+        index.match_batch(batch)
+
+
+def _all_of(threads: ThreadPoolExecutor, function: Callable[[Any], None], given: Any) -> None:
+    list(threads.map(function, given))
 
 
 def _turned(batch: Any, first: int) -> Any:

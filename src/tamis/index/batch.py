@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.blocks import Array, Block
+from tamis.index.blocks import Array, Block, offsets_of
 from tamis.index.state import State
 from tamis.kernels.emit import Found
 from tamis.kernels.ordering import N_PRIORITIES, arrange
@@ -170,18 +170,14 @@ def _without(gathered: _Gathered, is_open: Array) -> _Gathered:
     counts = np.diff(gathered.offsets)
     is_kept = np.repeat(is_open == 0, counts)
     counts[is_open != 0] = 0
-    return _Gathered(gathered.rows[is_kept], _offsets_of(counts))
+    return _Gathered(gathered.rows[is_kept], offsets_of(counts))
 
 
 def _one_by_one(opened: Array, n_events: int, match_one: Callable[[int], Array]) -> _Gathered:
     found = [match_one(event).copy() for event in opened.tolist()]
     counts = np.zeros(n_events, np.int64)
     counts[opened] = [len(rows) for rows in found]
-    return _Gathered(np.concatenate(found), _offsets_of(counts))
-
-
-def _offsets_of(counts: Array) -> Array:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return _Gathered(np.concatenate(found), offsets_of(counts))
 
 
 def _in_order(state: State, gathered: list[_Gathered], n_events: int) -> tuple[Array, Array]:

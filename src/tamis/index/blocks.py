@@ -133,6 +133,11 @@ class Block(ABC):
         return sum(a.nbytes for a in (*shared, *self.arrays().values()))
 
 
+def offsets_of(counts: Array) -> Array:
+    """Where each of some lists begins, one behind another, and the end: i8[E + 1]."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+
+
 class ScanBlock(Block):
     """Slots in no order, scanned; for few."""
 

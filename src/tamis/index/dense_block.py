@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from tamis.index.blocks import NO_ROWS, Array, Arrays
+from tamis.index.blocks import NO_ROWS, Array, Arrays, offsets_of
 from tamis.index.indexed_block import IndexedBlock
 from tamis.kernels.dense_batch import (
     MAX_MAPS,
@@ -83,9 +83,8 @@ class DenseBlock(IndexedBlock):
             for first in range(0, len(events), n_at_once)
         ]
         counts = np.concatenate([part[1] for part in parts])
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         slots = [part[0] for part in parts]
-        return slots[0] if len(slots) == 1 else np.concatenate(slots), offsets
+        return slots[0] if len(slots) == 1 else np.concatenate(slots), offsets_of(counts)
 
     def _n_line_by_line(self, events: Array) -> int:
         """How many events to match line by line at once; 0 where that does not pay.

@@ -26,7 +26,7 @@ from tamis.index.state import Segment, State
 from tamis.slots.slots import Slot
 
 MERGE_RATIO = 4
-FEW_SLOTS = 4 * HEAD_SLOTS  # of the newest segments, that are always merged into one
+MIN_SEGMENT = 4 * HEAD_SLOTS  # slots; as long as newer ones have no more they become one
 MAX_WAITING = 4  # sealed heads; a writer that is faster than the building builds itself
 MANY_BURIED = 256  # rows that died, after which the head is looked through for dead slots
 BURIED_SHARE = 1 / 8  # the same of segments, as a part of all slots: looking costs little then
@@ -309,11 +309,11 @@ def _to_merge(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     n_slots = 0
     for segment in reversed(segments):
         size = sum(block.n_slots for block in segment)
-        if chosen and size > MERGE_RATIO * n_slots and n_slots + size > FEW_SLOTS:
+        if chosen and size > MERGE_RATIO * n_slots and n_slots + size > MIN_SEGMENT:
             break
         chosen.append(segment)
         n_slots += size
-    are_few = waiting and len(chosen) > len(waiting) and n_slots <= FEW_SLOTS
+    are_few = waiting and len(chosen) > len(waiting) and n_slots <= MIN_SEGMENT
     if len(chosen) >= MERGE_RATIO or are_few:
         return tuple(reversed(chosen))
     return waiting

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from tamis.index.blocks import NO_ROWS, Array, Arrays
+from tamis.index.blocks import NO_ROWS, Array, Arrays, offsets_of
 from tamis.index.indexed_block import IndexedBlock
 from tamis.kernels.compiled import IS_COMPILED
 from tamis.kernels.scan import Constraints
@@ -85,7 +85,7 @@ class SparseBlock(IndexedBlock):
         if len(parts) == 1:
             return parts[0]
         counts = np.concatenate([np.diff(offsets) for _, offsets in parts])
-        return np.concatenate([slots for slots, _ in parts]), _offsets_of(counts)
+        return np.concatenate([slots for slots, _ in parts]), offsets_of(counts)
 
     def _pays_by_record(self, events: Array) -> bool:
         """Whether asking all records in strips costs less than all blocks that events touch."""
@@ -118,7 +118,7 @@ class SparseBlock(IndexedBlock):
         found = self._pairs_in_strips(events, self._ranges, counts)
         if found is None:
             return None
-        offsets = _offsets_of(counts)
+        offsets = offsets_of(counts)
         slots, ends = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
         for some, bounds in parts:
             place_slots(some, bounds, ends, slots)
@@ -162,7 +162,3 @@ class SparseBlock(IndexedBlock):
             own.scratch = new_scratch(self._part)
             own.handle = handle = handle_of(self._part, self.bounds, own.scratch)
         return handle
-
-
-def _offsets_of(counts: Array) -> Array:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

@@ -22,14 +22,12 @@ import numpy as np
 from numba import uint64 as u64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from tamis.kernels.bit_lines import MANY, list_bits, list_words
 from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.dense_batch_vectors import (
     LANES,
-    MANY,
     and_many,
     and_more,
-    list_bits,
-    list_words,
     misfits_of,
     move_run,
     touch,

@@ -11,17 +11,11 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from tamis.kernels.bit_lines import LINE_OF_WORDS, place_of
 from tamis.kernels.dense_build import GUARD
 
 _I64 = ir.IntType(64)
-LINE_OF_WORDS = ir.VectorType(_I64, 8)
 ROW_OF_WORDS = ir.VectorType(_I64, 4)
-
-
-def place_of(context, builder, kind, array, index, vector):
-    """Where a vector begins at array[index]."""
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
 
 def _call(builder, name, result, vector):

@@ -143,7 +143,7 @@ def settle(slots, first, last, row_of_slot, tests, vector, table, version, found
         first, n_rows = first + n_plain, n_rows + n_plain
         if first == last:
             return n_rows
-        end = min(last, first + AT_ONCE)  # where one is not, others are not
+        end = min(last, first + AT_ONCE)  # where one is not plain, more are not
         ask_for_rows(slots, first, end, row_of_slot, tests, vector, table)
         n_rows = _settle_some(
             slots, first, end, row_of_slot, tests, vector, table, version, found, n_rows

@@ -153,10 +153,14 @@ def build_axes(axis, low, high, count):
     return Axes(edge_start, edge, jump_start, jump_map.reshape(-1), jump, is_exact, shift, ties)
 
 
+def code_lengths(n_edges, is_exact):
+    """How many bits the greatest code of each axis has."""
+    return np.frexp(np.where(is_exact, 2 * n_edges + 2, 256 * n_edges + 255))[1]
+
+
 def _shorten_codes(n_edges, is_exact):
     """Axes.shift and Axes.ties."""
-    greatest = np.where(is_exact, 2 * n_edges + 2, 256 * n_edges + 255)
-    n_bits = np.frexp(greatest)[1]
+    n_bits = code_lengths(n_edges, is_exact)
     shift = np.maximum(0, n_bits - code_bits(len(n_edges))).astype(np.uint8)
     ties = np.append((is_exact == 0) | (shift > 0), [0, 1]).astype(np.uint8)
     return shift, ties

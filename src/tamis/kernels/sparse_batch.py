@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64 as u64
 
+from tamis.kernels.bit_lines import MANY, list_bits, list_words
 from tamis.kernels.compiled import Array, kernel
-from tamis.kernels.dense_batch_vectors import MANY, list_bits, list_words
 from tamis.kernels.memory import aligned_zeros, i4_at
+from tamis.kernels.sparse_axes import code_lengths
 from tamis.kernels.sparse_batch_vectors import WORDS, and_ranges
 from tamis.kernels.sparse_build import (
     AXIS_BITS,
@@ -29,15 +30,12 @@ from tamis.kernels.sparse_build import (
     N_FIELDS,
     SparsePart,
 )
-from tamis.kernels.sparse_fit import FIT, TIE, fit, fit_plainly, holds
+from tamis.kernels.sparse_fit import FIT, TIE, check_records, fit_of, holds, record_masks
 from tamis.kernels.sparse_match import (
     clear_event,
     encode_event,
     find_blocks,
-    find_groups,
-    take_all_words,
-    take_blocks,
-    take_spans,
+    take_groups,
 )
 from tamis.kernels.sparse_scratch import NOTHING, open_handle
 from tamis.kernels.sparse_strip_tests import ANYTHING, ITEMS, N_ITEMS
@@ -77,9 +75,8 @@ def n_places(part: SparsePart) -> int:
 
 def build_ranges(part: SparsePart) -> Ranges:
     """The ranges of what is in strips."""
-    n_edges = np.diff(part.edge_start)
-    greatest = np.where(part.is_exact, 2 * n_edges + 2, 256 * n_edges + 255)
-    n_bits = np.append(np.frexp(greatest)[1] - part.shift, [part.layout[CODE_BITS]] * 2)
+    n_bits = code_lengths(np.diff(part.edge_start), part.is_exact) - part.shift
+    n_bits = np.append(n_bits, [part.layout[CODE_BITS]] * 2)
     drop = np.maximum(0, n_bits - CELL_BITS).astype(np.uint8)
     n_fields = int(part.layout[N_FIELDS]) - 1
     ends = np.zeros(n_places(part) * n_fields * 2, np.uint16)
@@ -148,10 +145,8 @@ def match_groups(handle, events, first, codes, out, offsets):
         n_present = encode_event(part, s, event)
         for a in range(codes.shape[1]):
             codes[e, a] = s.codes[a]
-        n_spans, n_words = find_groups(part, s, n_present)
-        n_kept, n_out = take_spans(part, constraints, s, event, n_spans, own, np.int64(0))
-        n_kept, n_out = take_all_words(part, constraints, s, event, n_words, n_kept, own, n_out)
-        n_out = take_blocks(part, constraints, s, event, np.int64(0), n_kept, own, n_out)
+        n_kept, n_out = take_groups(part, constraints, s, event, n_present, own)
+        n_out = check_records(part, constraints, s, event, np.int64(0), n_kept, own, n_out)
         clear_event(part, s, n_present)
         e += 1
         offsets[e] = offsets[e - 1] + n_out
@@ -226,20 +221,13 @@ def list_possible(batch, n_done):
 @kernel
 def add_fitting(part, constraints, events, batch, n, begin, pairs, n_pairs):
     """Append the pairs of those of n places, from ``begin`` on, and events that fit."""
-    size, axis_bits = u64(part.layout[N_FIELDS]), u64(part.layout[AXIS_BITS])
-    axis_mask = (u64(1) << axis_bits) - u64(1)
-    low_at, width_at = axis_bits - u64(1), axis_bits + u64(part.layout[CODE_BITS] - 1)  # twofold
-    mask = (u64(2) << u64(part.layout[CODE_BITS])) - u64(2)
-    is_few = part.layout[N_AXES] + 2 <= TABLE
+    masks, n_axes = record_masks(part.layout), part.layout[N_AXES]
     first, step = batch.codes.ctypes.data, 4 * batch.codes.shape[1]
     for i in range(n):
         one = u64(batch.possible[i])
-        at, e = (begin + one // u64(GROUP)) * size, one % u64(GROUP)
+        at, e = (begin + one // u64(GROUP)) * masks[0], one % u64(GROUP)
         codes = i4_at(np.int64(first + step * np.int64(e)))
-        if is_few:
-            fits = fit(part.record, at, size, codes, axis_mask, low_at, width_at, mask)
-        else:
-            fits = fit_plainly(part.record, at, size, codes, axis_mask, low_at, width_at, mask)
+        fits = fit_of(part.record, at, codes, masks, n_axes)
         slot = u64(part.record[at])
         is_found = fits == FIT
         if fits == TIE:

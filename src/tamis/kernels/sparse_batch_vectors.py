@@ -10,8 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tamis.kernels.dense_batch_vectors import store_line
-from tamis.kernels.dense_lines import LINE_OF_WORDS, place_of
+from tamis.kernels.bit_lines import LINE_OF_WORDS, place_of, store_line
 
 WORDS = 16  # of a row of bits: two lines
 

@@ -83,6 +83,27 @@ fit = _fit_vector if has_instructions("avx512f") else fit_plainly
 
 
 @inlined
+def record_masks(layout):
+    """Of a record: how many fields, the mask of an axis, where low and width are, their mask.
+
+    Low and width are twofold, as the codes that they are compared with.
+    """
+    axis_bits, code_bits = u64(layout[AXIS_BITS]), u64(layout[CODE_BITS])
+    axis_mask, mask = (u64(1) << axis_bits) - u64(1), (u64(2) << code_bits) - u64(2)
+    low_at = axis_bits - u64(1)
+    return u64(layout[N_FIELDS]), axis_mask, low_at, low_at + code_bits, mask
+
+
+@inlined
+def fit_of(record, at, codes, masks, n_axes):
+    """``fit``, by vectors where the axes fit into registers."""
+    n_fields, axis_mask, low_at, width_at, mask = masks
+    if n_axes + 2 <= TABLE:
+        return fit(record, at, n_fields, codes, axis_mask, low_at, width_at, mask)
+    return fit_plainly(record, at, n_fields, codes, axis_mask, low_at, width_at, mask)
+
+
+@inlined
 def ask_for_records(part, s, first, end):
     """Ask for the records of the kept places from first to end."""
     n_fields = part.layout[N_FIELDS]
@@ -107,20 +128,11 @@ def holds(constraints, event, slot):
 @kernel
 def check_records(part, constraints, s, event, first, last, out, n_out):
     """Append the slots of kept[first:last] that match to out; returns the new length."""
-    n_fields, axis_bits = u64(part.layout[N_FIELDS]), u64(part.layout[AXIS_BITS])
-    axis_mask = (u64(1) << axis_bits) - u64(1)
-    low_at, width_at = axis_bits - u64(1), axis_bits + u64(part.layout[CODE_BITS] - 1)  # twofold
-    mask = (u64(2) << u64(part.layout[CODE_BITS])) - u64(2)
-    is_few = part.layout[N_AXES] + 2 <= TABLE
+    masks, n_axes = record_masks(part.layout), part.layout[N_AXES]
     n_ties = 0
     for i in range(first, last):
-        at = n_fields * u64(s.kept[i])
-        if is_few:
-            fits = fit(part.record, at, n_fields, s.codes, axis_mask, low_at, width_at, mask)
-        else:
-            fits = fit_plainly(
-                part.record, at, n_fields, s.codes, axis_mask, low_at, width_at, mask
-            )
+        at = masks[0] * u64(s.kept[i])
+        fits = fit_of(part.record, at, s.codes, masks, n_axes)
         slot = part.record[at]
         out[u64(n_out)] = slot
         n_out += fits == FIT

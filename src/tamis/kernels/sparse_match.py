@@ -341,15 +341,21 @@ def take_blocks(part, constraints, s, event, n_blocks, n_kept, out, n_out):
 
 
 @inlined
+def take_groups(part, constraints, s, event, n_present, out):
+    """Test all that groups lead to; returns what is kept in s.kept, and the length of out."""
+    n_spans, n_words = find_groups(part, s, n_present)
+    n_kept, n_out = take_spans(part, constraints, s, event, n_spans, out, np.int64(0))
+    return take_all_words(part, constraints, s, event, n_words, n_kept, out, n_out)
+
+
+@inlined
 def match(part, constraints, s, event, out):
     """Write the slots that match event: f8[C] (NaN = missing) to out: i4[P + 1]; returns how many.
 
     Requires a value for every column in use. O(kinds + words + strips + matches).
     """
     n_present = encode_event(part, s, event)
-    n_places, n_words = find_groups(part, s, n_present)
-    n_kept, n_out = take_spans(part, constraints, s, event, n_places, out, np.int64(0))
-    n_kept, n_out = take_all_words(part, constraints, s, event, n_words, n_kept, out, n_out)
+    n_kept, n_out = take_groups(part, constraints, s, event, n_present, out)
     n_blocks = find_blocks(part, s, n_present)
     n_out = take_blocks(part, constraints, s, event, n_blocks, n_kept, out, n_out)
     clear_event(part, s, n_present)

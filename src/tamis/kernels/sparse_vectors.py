@@ -13,7 +13,7 @@ from numba import uint64 as u64
 from numba.extending import intrinsic
 
 from tamis.kernels.compiled import inlined
-from tamis.kernels.vectors import declare, has_instructions
+from tamis.kernels.vectors import declare, has_instructions, in_all_lanes
 
 LANES = 16
 TABLE = 64  # numbers that can be looked up; scratch has room for so many
@@ -45,8 +45,7 @@ def which_hold_plainly(test, first, n, rough, low_at, width_at, axis_mask, mask,
 
 def all_lanes(builder, number):
     """A vector with a number in every lane."""
-    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, _I32(0))
-    return builder.shuffle_vector(one, one, ir.Constant(_VECTOR, [0] * LANES))
+    return in_all_lanes(builder, _VECTOR, number)
 
 
 def look_up(builder, pointer, at):

@@ -20,3 +20,11 @@ def declare(builder, name, result, arguments):
     """An intrinsic function of LLVM."""
     kind = ir.FunctionType(result, arguments)
     return cgutils.get_or_insert_function(builder.module, kind, name)
+
+
+def in_all_lanes(builder, kind, number):
+    """A vector of some kind with a number in every lane."""
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.IntType(32)(0))
+    return builder.shuffle_vector(
+        one, one, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
+    )

@@ -17,9 +17,7 @@ from tamis.spark import match_to_parquet
 
 ROUNDS = 5
 N_TASKS = 2
-_N_EVENTS = (
-    1_600_000  # of a million subscriptions: some fifteen seconds, in which a start is little
-)
+_N_EVENTS = 1_600_000  # for a million subscriptions: fifteen seconds, in which a start is little
 _BATCH = 1_000
 _ENGINE_S = 1.0
 
