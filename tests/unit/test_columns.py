@@ -126,3 +126,17 @@ def test_a_prefix_of_another_length_may_be_added_while_an_event_is_read(
         patched.setattr(Texts, "number_of", adding)
         columns.encode({"c": ("abc", "abd")})
     assert len(columns) == 3
+
+
+def test_columns_may_be_added_while_the_dictionaries_are_told() -> None:
+    columns = Columns()
+    for name in "cd":
+        columns.column(name, TEXT)
+        columns.prefix(name, "a")
+    told = []
+    for attribute, length, _ in columns.dictionaries():
+        told.append((attribute, length))
+        columns.column(f"{attribute}{len(told)}", TEXT)
+        columns.prefix(attribute, "a" * (len(told) + 1))
+    assert told[0] == ("c", 0)
+    assert ("d", 1) in told

@@ -13,7 +13,7 @@ import pytest
 
 from tamis import Index, Point, Subscription, col
 from tamis.errors import DuplicateSubscription, InvalidSubscription, UnfinishedChange
-from tamis.index import moving
+from tamis.index import moving, snapshot
 from tamis.index.archive import Archive
 from tamis.index.engine import Engine
 from tamis.index.head import Head
@@ -74,7 +74,12 @@ PLACES: dict[tuple[type, str], list[Callable[[Index], None]]] = {
 
 
 @pytest.mark.parametrize(
-    ("place", "change"), [(place, one) for place, some in PLACES.items() for one in some]
+    ("place", "change"),
+    [
+        pytest.param(place, one, id=f"{place[0].__name__}.{place[1]}-{CHANGES.index(one)}")
+        for place, some in PLACES.items()
+        for one in some
+    ],
 )
 @pytest.mark.parametrize("is_after", [True, False])
 def test_nothing_of_it_is_seen_and_no_other_follows(
@@ -117,7 +122,7 @@ def test_nothing_of_it_is_seen_and_no_other_follows(
     assert sorted(index.match(EVENT)) == before
 
 
-@pytest.mark.parametrize("change", [UPDATE, REMOVE, MOVE, MOVES])
+@pytest.mark.parametrize("change", [UPDATE, REMOVE, MOVE, MOVES], ids=CHANGES.index)
 def test_a_merge_that_ends_after_it_shows_nothing_of_it(
     change: Callable[[Index], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +189,26 @@ def test_others_may_ask_while_a_change_is_made(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(Engine, "publish", publish)
         index.add(Subscription("new", "x > 0"))
         assert len(asked[0].result()) == 8
+
+
+def test_a_change_waits_while_the_index_is_saved(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    index, write, changed = _index(), snapshot.write, []
+    with ThreadPoolExecutor(1) as other:
+
+        def write_slowly(*given: Any) -> None:
+            changed.append(other.submit(index.add, Subscription("late", "x > 0")))
+            time.sleep(0.05)
+            assert not changed[0].done()
+            write(*given)
+
+        monkeypatch.setattr(snapshot, "write", write_slowly)
+        index.save(tmp_path / "index")
+        changed[0].result()
+    opened = Index.open(tmp_path / "index")
+    assert "late" not in opened
+    assert sorted(opened.match(EVENT)) == sorted(set(index.match(EVENT)) - {"late"})
 
 
 def test_what_is_refused_leaves_no_change_unfinished() -> None:
