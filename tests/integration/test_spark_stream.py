@@ -242,3 +242,26 @@ def test_matches_go_when_every_reader_has_passed_them(pipeline: Pipeline) -> Non
     assert sorted(path.name for path in stream.log.path.glob("batch=*")) == [
         f"batch={number}" for number in (1, 4, 5, 6)
     ]
+
+
+def stages_shown(spark: SparkSession) -> dict[str, list[int]]:
+    """What Spark's web interface shows of jobs: by description, the tasks of their stages."""
+    jvm_context: Any = spark.sparkContext._jsc.sc()
+    store = jvm_context.statusStore()
+    jobs, shown = store.jobsList(None), dict[str, list[int]]()
+    for job in (jobs.apply(n) for n in range(jobs.size())):
+        ids = job.stageIds()
+        stages = [store.lastStageAttempt(ids.apply(n)) for n in range(ids.size())]
+        if job.description().isDefined():
+            shown.setdefault(job.description().get(), []).extend(one.numTasks() for one in stages)
+    return shown
+
+
+def test_plan_and_skew_are_shown_by_named_stages(pipeline: Pipeline) -> None:
+    for number in range(20):
+        pipeline.change(f"s{number}", f"price < {number}")
+    pipeline.publish({"id": "e1", "price": 5}, {"id": "e2", "price": 10})
+    stream = pipeline.run(mode="sharded", n_shards=2)
+    assert len(pipeline.matches()) == 14 + 9
+    shown = stages_shown(pipeline.spark)
+    assert 2 in shown[f"tamis: match batch 0, version {stream.version}, 2 shards"]  # a task a shard
