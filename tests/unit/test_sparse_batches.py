@@ -163,3 +163,14 @@ def test_several_threads_at_once():
     with ThreadPoolExecutor(4) as pool:
         for found, events in zip(pool.map(block._slots_by_record, groups), groups, strict=True):
             check_found(found, workload.low, workload.high, events)
+
+
+def test_a_group_is_matched_after_one_for_which_there_was_no_memory(monkeypatch):
+    workload = workloads.make_w3(3000, n_events=300)
+    block = block_of(workload.low, workload.high)
+    with monkeypatch.context() as patch:
+        patch.setattr("tamis.index.sparse_block._MORE_ROOM", 1 << 56)
+        with pytest.raises((MemoryError, ValueError)):
+            block._slots_by_record(workload.values)
+    found = block._slots_by_record(workload.values)
+    assert check_found(found, workload.low, workload.high, workload.values) > 0

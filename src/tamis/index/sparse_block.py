@@ -104,9 +104,9 @@ class SparseBlock(IndexedBlock):
         if self._ranges is None:
             self._ranges = build_ranges(self._part)
         if not hasattr(own, "batch"):
-            own.batch = new_batch(self._part)
             own.slots = np.empty(self.n_slots + 1 + _MORE_ROOM, np.int32)
             own.pairs = np.empty(PIECE * GROUP + _MORE_ROOM, np.uint64)
+            own.batch = new_batch(self._part)  # the last: it says that all are there
         parts, first, counts = list[tuple[Array, Array]](), 0, np.zeros(len(events), np.int64)
         while first < len(events):
             slots = np.empty_like(own.slots) if parts else own.slots
