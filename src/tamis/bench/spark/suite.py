@@ -14,6 +14,7 @@ from tamis.bench.spark.join import measure_join
 from tamis.bench.spark.parquet import N_TASKS, measure_parquet
 from tamis.bench.spark.stream import Tell, measure_stream
 from tamis.bench.suite import known
+from tamis.index.first_use import use_kernels
 from tamis.spark import session
 
 WORKLOAD = "W1"
@@ -48,6 +49,8 @@ class SparkRun:
         measure_cells(self.results, keys, self._found, self.listen, resume=self.resume)
 
     def _found(self, key: Key) -> dict[str, Any]:
+        for _ in use_kernels():  # a worker that compiles has twice the memory from then on
+            self.tell("compiling kernels, once on this machine")
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
             return self._found_in(Path(folder), key.cell)
 
