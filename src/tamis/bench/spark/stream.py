@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,8 +114,8 @@ class LogReader:
         self._log, self._next = log, 0
         self._newcomers = newcomers  # and more of them as they come
         self.n_matches = 0
-        self.event_times: list[float] = []  # when each matched event was made
-        self.waits: list[float] = []  # and how long after that its matches were in the log
+        self.event_times = array("d")  # when each matched event was made
+        self.waits = array("d")  # and how long after that its matches were in the log
         self.first_seen: dict[str, float] = {}
 
     def read(self) -> None:
@@ -134,8 +135,8 @@ class LogReader:
         ids = table["event_id"].combine_chunks()
         _, firsts = np.unique(ids.indices.to_numpy(), return_index=True)
         made = times[firsts] / 1e6
-        self.event_times += made.tolist()
-        self.waits += (published - made).tolist()
+        self.event_times.frombytes(made.tobytes())
+        self.waits.frombytes((published - made).tobytes())
         texts = table["subscription_id"].combine_chunks().dictionary
         for id in sorted(set(self._newcomers) - self.first_seen.keys()):
             if pc.index(texts, id).as_py() >= 0:
