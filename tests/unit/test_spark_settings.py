@@ -49,7 +49,9 @@ def test_the_past_is_kept_for_those_who_look() -> None:
 def test_a_heap_nobody_asked_for_stays_small() -> None:
     def collector(**conf: str) -> bool:
         settings = _own_settings({f"spark.driver.{key}": conf[key] for key in conf}, NO_JAVA)
-        return "-XX:+UseSerialGC" in settings["spark.driver.extraJavaOptions"]
+        is_cleaned = settings.get("spark.cleaner.periodicGC.interval") == "2min"
+        assert is_cleaned == ("-XX:+UseSerialGC" in settings["spark.driver.extraJavaOptions"])
+        return is_cleaned
 
     assert collector()
     assert collector(extraJavaOptions="-XX:MaxHeapFreeRatio=70")
