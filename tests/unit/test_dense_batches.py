@@ -18,7 +18,15 @@ from tamis.kernels.bit_lines import (
 )
 from tamis.kernels.compiled import IS_COMPILED, kernel
 from tamis.kernels.dense_batch import MANY_TIES, MAX_ANDED, PIECE, new_found
-from tamis.kernels.dense_batch_vectors import LANES, move_run, move_run_plainly
+from tamis.kernels.dense_batch_vectors import (
+    LANES,
+    keep_certain,
+    keep_certain_plainly,
+    keep_tied,
+    keep_tied_plainly,
+    move_run,
+    move_run_plainly,
+)
 from tamis.kernels.dense_build import LINE
 from tamis.kernels.scan import Boxes
 
@@ -180,6 +188,31 @@ def test_bits_are_listed(share):
     assert n[0] == n[1] == np.count_nonzero(words)
     assert np.array_equal(one[: len(wanted)], wanted)
     assert np.array_equal(other[: len(wanted)], wanted)
+
+
+@kernel
+def _keep_all(candidates, misfits, kept, n):
+    k, step = np.zeros(4, np.uint64), np.uint64(LANES)
+    for i in range(np.uint64(0), np.uint64(len(candidates)), step):
+        k[0] = keep_certain(candidates, misfits, i, kept[0], k[0])
+        k[1] = keep_certain_plainly(candidates, misfits, i, kept[1], k[1])
+        k[2] = keep_tied(candidates, misfits, i, kept[2], k[2])
+        k[3] = keep_tied_plainly(candidates, misfits, i, kept[3], k[3])
+    n[:] = k
+
+
+def test_candidates_are_kept_by_their_misfits():
+    # A byte has a bit a word: the low four by "possible", the high ones by "certain".
+    random = np.random.default_rng(4)
+    misfits = random.choice(np.array([0, 0, 16, 240, 1, 17, 15, 255], np.uint8), 40 * LANES)
+    misfits[:LANES], misfits[LANES : 2 * LANES] = 0, 32
+    candidates = random.integers(0, 1 << 32, len(misfits), dtype=np.uint32)
+    kept, n = np.zeros((4, len(misfits) + LANES), np.uint32), np.zeros(4, np.int64)
+    _keep_all(candidates, misfits, kept, n)
+    certain, tied = candidates[misfits == 0], candidates[(misfits > 0) & (misfits % 16 == 0)]
+    assert n.tolist() == [len(certain)] * 2 + [len(tied)] * 2
+    for some, wanted in zip(kept, (certain, certain, tied, tied), strict=True):
+        assert np.array_equal(some[: len(wanted)], wanted)
 
 
 @kernel

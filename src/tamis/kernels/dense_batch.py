@@ -28,6 +28,8 @@ from tamis.kernels.dense_batch_vectors import (
     LANES,
     and_many,
     and_more,
+    keep_certain,
+    keep_tied,
     misfits_of,
     move_run,
     touch,
@@ -65,6 +67,8 @@ class Batch(NamedTuple):
     full: Array  # u8[PIECE*8 + 8] words with bits left
     places: Array  # u8[PIECE*8 + 8] their event << 9 | position of the first bit in the line
     candidates: Array  # u4[PIECE*LINE + MANY] event << 9 | position in the line
+    misfits: Array  # u1[PIECE*LINE + MANY] of each candidate, as ``misfits_of`` tells them
+    kept: Array  # u4[PIECE*LINE + MANY] some of the candidates
     ties: Array  # u8[PIECE*LINE + MANY_TIES + 1] event << 32 | position
 
 
@@ -88,6 +92,8 @@ def new_batch(n: int, m: int, n_words: int, n_events: int) -> Batch:
         np.zeros(PIECE + 1, np.uint32),
         np.zeros(8 * PIECE + 8, np.uint64),
         np.zeros(8 * PIECE + 8, np.uint64),
+        np.empty(PIECE * LINE + MANY, np.uint32),
+        np.empty(PIECE * LINE + MANY, np.uint8),
         np.empty(PIECE * LINE + MANY, np.uint32),
         np.empty(PIECE * LINE + MANY_TIES + 1, np.uint64),
     )
@@ -286,6 +292,22 @@ def collect_piece(batch, start, n_done):
 
 
 @kernel
+def judge_piece(rows, batch, line, n, n_words):
+    """Write the misfits of n candidates of a line, and some after them. O(n x W)."""
+    candidates, misfits, keys = batch.candidates, batch.misfits, batch.keys
+    first = line * u64(LINE)
+    for i in range(n):
+        e, p = u64(candidates[i]) // u64(LINE), first + u64(candidates[i]) % u64(LINE)
+        misfits[i] = misfits_of(rows, p * n_words, keys, e * u64(2) * n_words)
+    if n_words > u64(4):
+        for i in range(n):
+            e, p = u64(candidates[i]) // u64(LINE), first + u64(candidates[i]) % u64(LINE)
+            misfits[i] |= misfits_beyond(rows, p * n_words, keys, e, n_words)
+    for i in range(n, n + u64(LANES)):
+        misfits[i] = 255
+
+
+@kernel
 def verify_piece(rows, batch, asked, found, told):
     """Append the slots of the candidates that match for certain to ``found``, a run per event.
 
@@ -293,25 +315,30 @@ def verify_piece(rows, batch, asked, found, told):
     there were. Writes to ``ties`` the candidates that only exact bounds decide. Returns the new
     ``told``. O(candidates x M).
     """
-    candidates, keys, ties = batch.candidates, batch.keys, batch.ties
+    candidates, misfits, kept, ties = batch.candidates, batch.misfits, batch.kept, batch.ties
     slots, runs = found.slots, found.runs
     line, n, n_words = asked
     n_slots, last, n_ties = told[0], told[1] - u64(1), told[2]
+    first = line * u64(LINE)
+    judge_piece(rows, batch, line, n, n_words)
+    n_kept = u64(0)
+    for i in range(u64(0), n, u64(LANES)):
+        n_kept = keep_certain(candidates, misfits, i, kept, n_kept)
     before = u64(LOW)
-    for i in range(n):
-        candidate = u64(candidates[i])
-        e = candidate // u64(LINE)
-        position = line * u64(LINE) + candidate % u64(LINE)
-        misfits = misfits_of(rows, position * n_words, keys, e * u64(2) * n_words)
-        if n_words > u64(4):
-            misfits |= misfits_beyond(rows, position * n_words, keys, e, n_words)
-        slots[n_slots] = slot_in(rows, position * n_words)
-        ties[n_ties] = (e << u64(32)) | position
+    for i in range(n_kept):
+        e, p = u64(kept[i]) // u64(LINE), first + u64(kept[i]) % u64(LINE)
+        slots[n_slots] = slot_in(rows, p * n_words)
+        n_slots += u64(1)
         last += u64(e != before)
         before = e
-        n_slots += u64(misfits == 0)
         runs[last] = (e << u64(32)) | n_slots
-        n_ties += u64(misfits & 15 == 0) - u64(misfits == 0)
+    n_kept = u64(0)
+    for i in range(u64(0), n, u64(LANES)):
+        n_kept = keep_tied(candidates, misfits, i, kept, n_kept)
+    for i in range(n_kept):
+        e, p = u64(kept[i]) // u64(LINE), first + u64(kept[i]) % u64(LINE)
+        ties[n_ties] = (e << u64(32)) | p
+        n_ties += u64(1)
     return n_slots, last + u64(1), n_ties
 
 
@@ -373,7 +400,7 @@ def settle_ties(part, batch, events, n_ties, found, n_slots, n_runs):
         found.slots[n_slots] = slot
         n_slots += u64(holds)
         found.runs[n_runs] = (e << u64(32)) | n_slots
-        n_runs += u64(1)
+        n_runs += u64(holds)
     return n_slots, n_runs
 
 

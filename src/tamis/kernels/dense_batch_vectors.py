@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba import types
+from numba import uint64 as u64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -16,10 +17,10 @@ from tamis.kernels.dense_build import GUARD
 from tamis.kernels.dense_lines import ROW_OF_WORDS
 from tamis.kernels.vectors import declare, in_all_lanes
 
-LANES = 16  # slots that are moved at once, more than a run mostly has
+LANES = 16  # slots that are moved at once, more than a run mostly has; candidates kept at once
 
-_I1, _I8, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
-_SLOTS, _SLOT_BITS = (ir.VectorType(kind, LANES) for kind in (_I32, _I1))
+_I1, _I8, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
+_SLOTS, _SLOT_BYTES, _SLOT_BITS = (ir.VectorType(kind, LANES) for kind in (_I32, _I8, _I1))
 
 
 @intrinsic
@@ -100,6 +101,69 @@ def misfits_of(typingctx, rows, p, keys, k):
 
 
 @inlined
+def keep_certain_plainly(candidates, misfits, i, out, k):
+    """``keep_certain``, one after another."""
+    for j in range(i, i + u64(LANES)):
+        out[k] = candidates[j]
+        k += u64(misfits[j] == 0)
+    return k
+
+
+@inlined
+def keep_tied_plainly(candidates, misfits, i, out, k):
+    """``keep_tied``, one after another."""
+    for j in range(i, i + u64(LANES)):
+        out[k] = candidates[j]
+        k += u64(misfits[j] & 15 == 0) - u64(misfits[j] == 0)
+    return k
+
+
+def _keep(builder, context, kinds, args, choose):
+    """Append the candidates whose misfits ``choose`` picks; the new k."""
+    candidates, misfits, i, out, k = args
+    place = place_of(context, builder, kinds[1], misfits, i, _SLOT_BYTES)
+    is_kept = choose(builder, builder.load(place, align=1))
+    place = place_of(context, builder, kinds[0], candidates, i, _SLOTS)
+    squeeze = declare(
+        builder, "llvm.x86.avx512.mask.compress.v16i32", _SLOTS, [_SLOTS, _SLOTS, _SLOT_BITS]
+    )
+    none = ir.Constant(_SLOTS, [0] * LANES)
+    kept = builder.call(squeeze, [builder.load(place, align=4), none, is_kept])
+    builder.store(kept, place_of(context, builder, kinds[3], out, k, _SLOTS), align=4)
+    count = declare(builder, "llvm.ctpop.i16", _I16, [_I16])
+    n_kept = builder.call(count, [builder.bitcast(is_kept, _I16)])
+    return builder.add(k, builder.zext(n_kept, _I64))
+
+
+_NO_MISFITS, _POSSIBLE = (ir.Constant(_SLOT_BYTES, [value] * LANES) for value in (0, 15))
+
+
+@intrinsic
+def _keep_certain(typingctx, candidates, misfits, i, out, k):
+    def codegen(context, builder, signature, args):
+        def is_certain(builder, some):
+            return builder.icmp_unsigned("==", some, _NO_MISFITS)
+
+        return _keep(builder, context, signature.args, args, is_certain)
+
+    u8 = types.uint64
+    return u8(candidates, misfits, u8, out, u8), codegen
+
+
+@intrinsic
+def _keep_tied(typingctx, candidates, misfits, i, out, k):
+    def codegen(context, builder, signature, args):
+        def is_tied(builder, some):
+            possible = builder.icmp_unsigned("==", builder.and_(some, _POSSIBLE), _NO_MISFITS)
+            return builder.and_(possible, builder.icmp_unsigned("!=", some, _NO_MISFITS))
+
+        return _keep(builder, context, signature.args, args, is_tied)
+
+    u8 = types.uint64
+    return u8(candidates, misfits, u8, out, u8), codegen
+
+
+@inlined
 def move_run_plainly(found, start, n, out, at):
     """``move_run``, one after another."""
     for i in range(n):
@@ -129,5 +193,9 @@ def _move_run(typingctx, found, start, n, out, at):
     return types.void(found, u8, u8, out, u8), codegen
 
 
+# Append those of candidates[i:i+LANES]: u4 that have no misfits: u1 to out from k on, which has
+# room for LANES; returns the new k. And those that have none by "possible", but some by "certain".
+keep_certain = _keep_certain if has_vectors else keep_certain_plainly
+keep_tied = _keep_tied if has_vectors else keep_tied_plainly
 # Copy found[start:start+n]: i4, after which LANES more can be read, to out: i4 from ``at`` on.
 move_run = _move_run if has_vectors else move_run_plainly
