@@ -123,6 +123,17 @@ def test_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
     assert case.told() == ["a", "e"]
 
 
+def test_ids_of_csv_are_texts_as_they_stand(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where nobody says so: as numbers 007 and 7 would be one event."""
+    case = Case(tmp_path, "csv")
+    case.put("1.csv", "id,price\n007,1\n7,2\n")
+    case.run("events.schema=")
+    case.put("2.csv", "id,price\nA7,3\n")
+    case.run("events.schema=")
+    assert case.told() == ["007", "7", "A7"]
+    assert case.dead() == []
+
+
 def test_quotes_and_bytes_in_csv(spark: SparkSession, tmp_path: Path) -> None:
     case = Case(tmp_path, "csv")
     case.put("1.csv", 'id,price\n"c""d",1\n"x\ny",2\n"z, z",3\n')
@@ -331,6 +342,35 @@ def test_columns_that_only_spark_refuses(spark: SparkSession, tmp_path: Path) ->
     case = Case(tmp_path, "parquet")
     with pytest.raises(PipelineError, match=r"events\.schema: Spark cannot read 'id string !!'"):
         case.run("events.schema=id string !!")
+    with pytest.raises(PipelineError, match=r"^\[DECIMAL.* 38") as refused:
+        case.run("events.schema=id string, price decimal(50,2)")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_start_that_fails_leaves_nothing_running(spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(tmp_path, "jsonl")
+    case.run()
+    settings = read_settings(tmp_path / "pipeline.toml", ["state=other"])
+    with pytest.raises(TamisError, match="outbox"):  # which is of the first, so no notifier starts
+        Pipeline(settings).start()
+    assert spark.streams.active == []
+    next_one = Pipeline(settings)
+    assert next_one.claim()
+    next_one.stop()
+
+
+def test_subscriptions_to_begin_with_whose_ids_are_numbers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    case = Case(tmp_path, "jsonl")
+    pq.write_table(pa.table({"id": [7], "filter": ["price < 3"]}), tmp_path / "first.parquet")
+    with pytest.raises(TamisError, match="id"):
+        case.run("subscriptions.initial=first.parquet")
+    table = pa.table({"id": ["7"], "filter": ["price < 3"]})
+    pq.write_table(table, tmp_path / "first.parquet")
+    case.put("1.jsonl", '{"id": "a", "price": 1}\n')
+    case.run("subscriptions.initial=first.parquet")
+    assert case.told() == ["a", "a"]  # of "cheap" and of "7"
 
 
 def test_the_state_of_another_pipeline(spark: SparkSession, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_query_whose_log_is_shortened_reads_every_file_once(
         put(query, 6)
         for number in range(5):
             (files / f"{number:03}.txt").unlink()
-        logs = SourceLogs([checkpoint])
+        logs = SourceLogs({checkpoint: files})
         assert length() == 6
         logs.tidy()  # while the query runs
         assert length() < 3
@@ -64,7 +64,7 @@ def test_a_query_whose_log_is_shortened_reads_every_file_once(
         query.stop()
         for number in range(5, 9):
             (files / f"{number:03}.txt").unlink()
-        SourceLogs([checkpoint]).tidy()
+        SourceLogs({checkpoint: files}).tidy()
         query = start()
         put(query, 4)
         query.stop()

@@ -119,6 +119,29 @@ def test_a_new_file_under_an_old_name_is_told_about_and_stays(
     assert str(folder.path / "d") not in caplog.text
 
 
+def test_what_will_never_be_read_is_told_once_also_where_nothing_is_removed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(event_files, "_LOOK_EVERY_S", 0.0)
+    for name in ("a", "b"):
+        folder.put(name, 2)
+    folder.read("a", "b")
+    files = EventFiles(folder.path, folder.checkpoint.folder, None)
+    files.tidy()
+    assert not caplog.text
+    folder.put("a", 1)
+    folder.put("é", 1)
+    (folder.path / os.fsdecode(b"\xff.jsonl")).touch()
+    for _ in range(2):
+        files.tidy()
+    assert caplog.text.count("has the name of a file that was read") == 1
+    assert str(folder.path / "a") in caplog.text
+    assert caplog.text.count("its name is not UTF-8") == 1
+    folder.put("a", 0.5)
+    files.tidy()
+    assert caplog.text.count("has the name of a file that was read") == 2
+
+
 def test_only_so_many_names_are_remembered(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -93,8 +93,9 @@ def test_poms_leave_the_registry_to_maven() -> None:
         assert "<url>" not in pom.read_text()
 
 
-def read(*values: bytes | None) -> list[dict[str, object]]:
+def read(*values: bytes | None, arrival_us: int | None = None) -> list[dict[str, object]]:
     """What read_kafka makes of messages."""
+    arrival = ARRIVAL if arrival_us is None else arrival_us
     count = len(values)
     batch = pa.RecordBatch.from_pydict(
         {
@@ -103,7 +104,7 @@ def read(*values: bytes | None) -> list[dict[str, object]]:
             "topic": ["ads"] * count,
             "partition": pa.array([1] * count, pa.int32()),
             "offset": list(range(count)),
-            "timestamp": pa.array([ARRIVAL] * count, pa.timestamp("us", tz="UTC")),
+            "timestamp": pa.array([arrival] * count, pa.timestamp("us", tz="UTC")),
         }
     )
     (made,) = kafka._read_events(iter([batch]))
@@ -116,13 +117,14 @@ def test_all_of_an_event_is_read() -> None:
         "size": Range(1, 2, "[)"), "built": datetime(2020, 5, 1, tzinfo=UTC),
     }  # fmt: skip
     time = datetime(2025, 6, 1, 12, tzinfo=UTC)
-    event = Event("e1", attributes, b"\x00x", time=time, location=Point(13.4, 52.5))
+    until = time + timedelta(days=1)
+    event = Event("e1", attributes, b"\x00x", time=time, until=until, location=Point(13.4, 52.5))
     cloud = event.to_cloudevent(source="s", type="t")
     rows = read(*(json.dumps(form).encode() for form in (event.to_json(), cloud)))
     context = {"ce.source": ("s",), "ce.type": ("t",)}
     for row, more in zip(rows, ({}, context), strict=True):
         assert (row["id"], row["time"], row["payload"]) == ("e1", time, b"\x00x")
-        assert row["error"] is None
+        assert (row["until"], row["error"]) == (until, None)
         held = as_attributes(json.loads(str(row["attributes"])))
         assert held == {**event.attributes, **more}
 
@@ -130,6 +132,16 @@ def test_all_of_an_event_is_read() -> None:
 def test_an_event_without_id_and_time_has_those_of_its_message() -> None:
     (row,) = read(b'{"price": 3}')
     assert (row["id"], row["time"], row["payload"]) == ("ads/1/0", ARRIVAL, None)
+
+
+def test_a_time_of_a_message_beyond_the_calendar_is_none() -> None:
+    """A producer says it, maybe in microseconds: it must not stop a stream."""
+    own, none = read(
+        b'{"id": "e", "attributes": {}, "time": "2026-01-01T00:00:00Z"}', b'{"price": 3}',
+        arrival_us=1_790_000_000_000_000_000,
+    )  # fmt: skip
+    assert (own["time"], own["error"]) == (datetime(2026, 1, 1, tzinfo=UTC), None)
+    assert (none["id"], none["time"], none["error"]) == ("ads/1/1", None, None)
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{", b"\xff", b"7", b'{"specversion": "1.0"}'])

@@ -77,6 +77,12 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
             'source = "kafka"\nservers = "a"\ntopic = "t"\nkeep = "7 d"',
             "events: 'keep' is for files",
         ),
+        (
+            'path = "in"\nformat = "csv"',
+            'source = "kafka"\nservers = "a"\ntopic = "t"',
+            "events: 'columns' are those of files",
+        ),
+        ('"id string,', '"id string, ID int,', "events.schema: the column 'ID' is there twice"),
         ('outbox = "outbox"', "", "notifications.outbox: is missing"),
         (
             "[notifications]",
@@ -262,7 +268,8 @@ def test_subscriptions_to_begin_with_are_looked_at_before_spark_starts(tmp_path:
     with pytest.raises(PipelineError, match=r"1\.parquet cannot be read"):
         pipeline.check()
     (tmp_path / "first" / "1.parquet").unlink()
-    pipeline.check()
+    with pytest.raises(PipelineError, match=r"there is no Parquet file \(\*\.parquet\) in"):
+        pipeline.check()
 
 
 def test_the_connector_is_asked_for_where_kafka_is(

@@ -38,6 +38,9 @@ class Checkpoint:
         log.with_name(f".{log.name}.crc").write_bytes(b"of what was there")
         return log
 
+    def logs(self) -> SourceLogs:
+        return SourceLogs({self.folder: self.files})
+
     def names_in(self, log: Path) -> list[str]:
         version, *lines = log.read_text().splitlines()
         assert version == "v1"
@@ -56,7 +59,7 @@ def test_what_is_gone_is_left_out(checkpoint: Checkpoint) -> None:
     checkpoint.read_until(3)
     older = checkpoint.log(9, "a", "b")
     log = checkpoint.log(19, "a", "b", "c", "d é.json", "e", "f")
-    SourceLogs([checkpoint.folder]).tidy()
+    checkpoint.logs().tidy()
     # The query may still look for what came after batch 3.
     assert checkpoint.names_in(log) == ["b", quote("d é.json"), "e", "f"]
     assert checkpoint.names_in(older) == ["a", "b"]
@@ -65,12 +68,25 @@ def test_what_is_gone_is_left_out(checkpoint: Checkpoint) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_where_the_folder_is_empty_or_gone_nothing_is_left_out(
+    checkpoint: Checkpoint, is_there: bool
+) -> None:
+    """As before a disk is mounted: what was read would be read again."""
+    checkpoint.read_until(3)
+    log = checkpoint.log(9, "a", "b")
+    if not is_there:
+        checkpoint.files.rmdir()
+    checkpoint.logs().tidy()
+    assert checkpoint.names_in(log) == ["a", "b"]
+
+
 def test_nothing_is_written_where_nothing_is_gone(checkpoint: Checkpoint) -> None:
     (checkpoint.files / "a").touch()
     checkpoint.read_until(1)
     log = checkpoint.log(9, "a")
     before = log.stat()
-    SourceLogs([checkpoint.folder]).tidy()
+    checkpoint.logs().tidy()
     assert log.stat() == before
     assert log.with_name(".9.compact.crc").exists()
 
@@ -83,7 +99,7 @@ def test_short_logs_are_left_alone_and_long_ones_until_they_double(
     kept = [f"kept {number}" for number in range(4)]
     for name in kept:
         (checkpoint.files / name).touch()
-    logs = SourceLogs([checkpoint.folder])
+    logs = checkpoint.logs()
     monkeypatch.setattr(source_logs, "_SHORT", 1 << 20)
     log = checkpoint.log(9, *kept, "gone")
     logs.tidy()
@@ -102,11 +118,12 @@ def test_short_logs_are_left_alone_and_long_ones_until_they_double(
 def test_what_cannot_be_read_is_left(
     checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    SourceLogs([checkpoint.folder, checkpoint.folder / "never started"]).tidy()
+    SourceLogs({checkpoint.folder / "never started": checkpoint.files}).tidy()
+    checkpoint.logs().tidy()
     checkpoint.read_until(3)
-    SourceLogs([checkpoint.folder]).tidy()
+    checkpoint.logs().tidy()
     log = checkpoint.log(9, "a")
     log.write_text("v2\nwho knows")
-    SourceLogs([checkpoint.folder]).tidy()
+    checkpoint.logs().tidy()
     assert log.read_text() == "v2\nwho knows"
     assert "not shortened" in caplog.text

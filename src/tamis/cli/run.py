@@ -51,7 +51,6 @@ class RunJob:
         with self._stopping_cleanly(pipeline):
             if self.once:
                 pipeline.run_once(lambda: self._stopped.wait(0))
-                pipeline.tidy()
             elif self._wait_for_state(pipeline):
                 self._serve_metrics(pipeline)
                 pipeline.start()

@@ -45,6 +45,8 @@ def initial_mistakes(path: Path) -> Iterator[str]:
     """That there is no Parquet file, or folder of them, that can be read."""
     if not path.exists():
         yield f"subscriptions.initial: there is no {path}"
+    elif path.is_dir() and not any(path.rglob("*.parquet")):
+        yield f"subscriptions.initial: there is no Parquet file (*.parquet) in {path}"
     for file in [path] if path.is_file() else path.glob("*.parquet"):
         try:
             pq.read_metadata(file)

@@ -41,7 +41,7 @@ def follow_clock(matches: DataFrame, retention: timedelta) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    delay = f"{retention // timedelta(seconds=1)} seconds"
+    delay = f"{-(-retention // timedelta(seconds=1))} seconds"  # in whole ones, no fewer
     now = f.current_timestamp()  # of the micro-batch: Spark's log keeps it for a replay
     rows = matches.withColumn(DUE, f.greatest(DUE, now)).withColumn(_IS_BEAT, f.lit(False))
     source = matches.sparkSession.readStream.format("rate-micro-batch")

@@ -30,7 +30,8 @@ def names_of(ddl: str) -> list[str]:
     ['id', 'the price', 'tags']
     """
     names = [_name_of(column.strip()) for column in _columns_of(ddl)]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    folded = [name.lower() for name in names]  # Spark takes ID for id
+    twice = sorted({name for name in names if folded.count(name.lower()) > 1})
     if twice:
         raise ValueError(f"the column {quoted(twice[0])} is there twice; expected it once")
     return names

@@ -15,6 +15,7 @@ from tamis.spark.passed import PassedFiles
 _logger = logging.getLogger(__name__)
 
 _EVERY_S = 10.0
+_LOOK_EVERY_S = 60.0
 _N_REMEMBERED = 10_000  # names that were removed; all there ever were may be too many
 
 
@@ -26,7 +27,8 @@ class EventFiles:
     without ``keep`` none is; which ones were passed is what Spark's checkpoint says.
 
     Spark reads a name once. A file that comes under the name of one that was read is told about,
-    and never removed: it is another one if it was not written at the same moment.
+    and never removed: it is another one if it was not written at the same moment. So is one whose
+    name is not UTF-8, which Java does not see.
     """
 
     def __init__(self, folder: Path, checkpoint: Path, keep: timedelta | None) -> None:
@@ -36,13 +38,19 @@ class EventFiles:
         self._passed = PassedFiles(checkpoint)
         self._queue: list[tuple[int, str]] = []  # milliseconds and name, the oldest first
         self._removed: dict[str, int] = {}  # name and milliseconds, the first removed first
-        self._is_first, self._next = True, 0.0
+        self._there: dict[str, int] = {}  # name and milliseconds of those read that were not gone
+        self._told: set[tuple[str, int]] = set()
+        self._is_first, self._next, self._next_look = True, 0.0, 0.0
 
     def tidy(self) -> None:
         """See what was read, and now and then remove what can go."""
         try:
-            newest = max(self._read.more().values(), default=0)
-            self.read_until = max(self.read_until, newest / 1_000)
+            read = self._read.more()
+            self.read_until = max(self.read_until, max(read.values(), default=0) / 1_000)
+            self._there.update((unquote(name), written) for name, written in read.items())
+            if time.monotonic() >= self._next_look:
+                self._next_look = time.monotonic() + _LOOK_EVERY_S
+                self._look()
             if self._keep is not None and time.monotonic() >= self._next:
                 self._next = time.monotonic() + _EVERY_S
                 self._notice(self._passed.more())
@@ -50,6 +58,16 @@ class EventFiles:
         except (OSError, ValueError, PipelineError) as error:
             # What is not removed costs space; it is no reason to stop.
             _logger.warning("old files of events are not removed: %s", error)
+
+    def _look(self) -> None:
+        """Tell of what is in the folder and will never be read."""
+        names = [path.name for path in self._folder.iterdir()]
+        self._there = {name: self._there[name] for name in names if name in self._there}
+        for name, written in self._there.items():
+            self._is_same(name, written)
+        for name in names:
+            if not _is_text(name) and self._is_news(name, 0):
+                _logger.warning("%r is not read: its name is not UTF-8. Give it another", name)
 
     def _notice(self, passed: dict[str, int]) -> None:
         there = {path.name for path in self._folder.iterdir()}
@@ -81,7 +99,7 @@ class EventFiles:
             found = (self._folder / name).stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return True
-        if found != written:
+        if found != written and self._is_news(name, found):
             _logger.warning(
                 "%s has the name of a file that was read, but was written at another time; it is "
                 "not removed, and not read if it is new: Spark reads a name once. Give it a name "
@@ -89,3 +107,19 @@ class EventFiles:
                 self._folder / name,
             )
         return found == written
+
+    def _is_news(self, name: str, moment: int) -> bool:
+        """Whether nothing was told of a name since then, of the last ones there were."""
+        is_news = (name, moment) not in self._told
+        if len(self._told) >= _N_REMEMBERED:
+            self._told.clear()
+        self._told.add((name, moment))
+        return is_news
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

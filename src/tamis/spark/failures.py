@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["is_loss", "reason_of"]
+from tamis.errors import PipelineError
+
+__all__ = ["is_loss", "reason_of", "told_in_a_line"]
 
 # What Spark says when it gives a micro-batch up as part of the cluster was lost. The next may do.
 _LOST = re.compile(r"cannot rollback the ResultStage|ExecutorLostFailure|FetchFailed")
@@ -31,6 +34,17 @@ def reason_of(failure: Any) -> str:
     python = [line for line in _raised(lines) if not line.startswith(_CALL_OF_JAVA)]
     found = own or lost or spark or python or lines[:1] or ["for no known reason"]
     return found[-1].strip()
+
+
+@contextmanager
+def told_in_a_line() -> Iterator[None]:
+    """Raise what Spark refuses, when a query is made or started, as a PipelineError."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise PipelineError(reason_of(error)) from error
 
 
 def _raised(lines: list[str]) -> Iterator[str]:

@@ -75,10 +75,15 @@ def _address(url: str) -> str:
     '//db:5432/tamis'
     >>> _address("jdbc:oracle:thin:zoe/secret@//db:1521/tamis")
     '//db:1521/tamis'
+    >>> _address("jdbc:sqlserver://db:1433;encrypt=true;databaseName=tamis")
+    '//db:1433/tamis'
     """
-    parts = urlsplit(url.removeprefix("jdbc:").partition(";")[0])
-    place = f"//{parts.netloc}{parts.path}".rpartition("@")[2]
-    return f"//{place.removeprefix('//')}"
+    server, *options = url.removeprefix("jdbc:").split(";")
+    parts = urlsplit(server)
+    place = f"//{parts.netloc}{parts.path}".rpartition("@")[2].removeprefix("//")
+    given = (option.partition("=") for option in options)
+    names = [value for name, _, value in given if name.lower() in ("database", "databasename")]
+    return "/".join([f"//{place}", *names])
 
 
 def _told(source: dict[str, Any]) -> str:

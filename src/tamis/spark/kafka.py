@@ -18,6 +18,8 @@ import pyarrow as pa
 from tamis.errors import MissingExtra, TamisError
 from tamis.model import Event
 from tamis.spark.checkpoints import settings_of_query
+from tamis.spark.events import TIMESTAMP
+from tamis.spark.rows import values_of
 from tamis.values import value_to_json
 
 if TYPE_CHECKING:
@@ -27,13 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["connector_settings", "jar_folder", "read_kafka", "write_kafka"]
 
 _EVENTS = (
-    "id string, time timestamp, attributes string, payload binary, error string, "
+    "id string, time timestamp, until timestamp, attributes string, payload binary, error string, "
     "key string, value binary, topic string, partition int, offset long"
 )
 _ARROW_EVENTS = pa.schema(
     [
         ("id", pa.string()),
-        ("time", pa.timestamp("us", tz="UTC")),
+        ("time", TIMESTAMP),
+        ("until", TIMESTAMP),
         ("attributes", pa.string()),
         ("payload", pa.binary()),
         ("error", pa.string()),
@@ -76,9 +79,10 @@ def read_kafka(
 
     The object is an event as ``Event.from_json`` reads it: with ``attributes``, a CloudEvent, or
     the attributes themselves. ``id`` is the event's own or ``topic/partition/offset``, which stays
-    the same however often a message is read; ``time`` its own or that of the message;
-    ``attributes`` JSON text. A message that is no event has no ``id`` and an ``error`` that says
-    why. ``value`` is the message as it came, beside its key, topic, partition and offset.
+    the same however often a message is read; ``time`` its own or that of the message, null if that
+    is beyond the year 9999; ``until`` its own; ``attributes`` JSON text. A message that is no event
+    has no ``id`` and an ``error`` that says why. ``value`` is the message as it came, beside its
+    key, topic, partition and offset.
 
     ``starting`` counts for a query without a checkpoint. ``max_per_batch`` bounds a micro-batch.
     ``options`` are Spark's (``"minPartitions"``) and, after ``kafka.``, those of Kafka's client
@@ -135,11 +139,12 @@ def _options(servers: str, options: Mapping[str, str] | None) -> dict[str, str]:
 
 def _read_events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        columns = [batch.column(name).to_pylist() for name in ("value", "topic", "partition")]
-        moments = zip(*(batch.column(n).to_pylist() for n in ("offset", "timestamp")), strict=True)
+        names = ("value", "topic", "partition", "offset")
+        columns = [batch.column(name).to_pylist() for name in names]
+        times = values_of(batch.column("timestamp"))
         rows = [
-            _event_row(value, f"{topic}/{partition}/{offset}", timestamp)
-            for value, topic, partition, (offset, timestamp) in zip(*columns, moments, strict=True)
+            _event_row(value, f"{topic}/{partition}/{offset}", time)
+            for value, topic, partition, offset, time in zip(*columns, times, strict=True)
         ]
         events = pa.RecordBatch.from_pylist(rows, _ARROW_EVENTS)
         kept = [batch.column(name) for name in _KEPT]
@@ -148,8 +153,10 @@ def _read_events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _event_row(value: bytes | None, place: str, timestamp: datetime) -> dict[str, Any]:
+def _event_row(value: bytes | None, place: str, arrival: Any) -> dict[str, Any]:
     """The columns of an event; of a message that is none, only the error.
+
+    ``arrival``: the time of the message, which whoever sends it says, or why it is none.
 
     >>> row = _event_row(b'{"price": 3}', "ads/0/17", datetime(2026, 1, 1))
     >>> row["id"], row["attributes"]
@@ -168,7 +175,8 @@ def _event_row(value: bytes | None, place: str, timestamp: datetime) -> dict[str
     }
     return {
         "id": event.id,
-        "time": event.time or timestamp,
+        "time": event.time or (arrival if isinstance(arrival, datetime) else None),
+        "until": event.until,
         "attributes": json.dumps(attributes, ensure_ascii=False),
         "payload": event.payload or None,
     }

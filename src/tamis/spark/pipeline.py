@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import PipelineError
 from tamis.spark.checks import initial_mistakes, place_mistakes, source_mistakes
 from tamis.spark.event_files import EventFiles
-from tamis.spark.failures import is_loss, reason_of
+from tamis.spark.failures import is_loss, reason_of, told_in_a_line
 from tamis.spark.identity import check_identity, keep_identity
 from tamis.spark.kept_columns import KeptColumns
 from tamis.spark.paths import plain_path
@@ -85,7 +85,7 @@ class Pipeline:
         self._state = StateFolder(settings.state)
         self._columns = KeptColumns(self._state, settings.events)
         self._files = _event_files(settings)
-        self._logs = SourceLogs([settings.state / "matcher" / "spark", *self._readers()])
+        self._logs = SourceLogs(_folders_read(settings, self._readers()))
         self._spark: SparkSession | None = None
         self._matching: MatchStream | None = None
         self._notifying: NotifyStream | None = None
@@ -127,7 +127,7 @@ class Pipeline:
             self._start_notifying(self.settings.notifications.interval)
             self._start_sending(self.settings.notifications.interval)
         except BaseException:
-            self._state.release()
+            self._end_queries()
             raise
 
     def run_once(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
@@ -146,13 +146,15 @@ class Pipeline:
                 query = None if is_stopped() else start()
                 if query is not None:
                     _finish(query, is_stopped)
+            self.tidy()
         finally:
-            self._state.release()
+            self._end_queries()
 
     def _every_interval(self) -> dict[str, Any]:
         milliseconds = self.settings.matching.interval // timedelta(milliseconds=1)
         return {"processingTime": f"{milliseconds} milliseconds"}
 
+    @told_in_a_line()
     def _start_matching(self, trigger: dict[str, Any]) -> MatchStream:
         self.check()
         if not self.claim():
@@ -208,6 +210,7 @@ class Pipeline:
 
         return {**connector_settings(), **given}
 
+    @told_in_a_line()
     def _start_notifying(self, interval: timedelta | None) -> NotifyStream:
         from tamis.spark.notifier import notify_stream
         from tamis.spark.sources import open_outbox
@@ -225,6 +228,7 @@ class Pipeline:
         )
         return self._notifying
 
+    @told_in_a_line()
     def _start_sending(self, interval: timedelta | None) -> StreamingQuery | None:
         """Start to write matches to a topic, if the settings name one."""
         from tamis.spark.kafka import write_kafka
@@ -321,17 +325,32 @@ class Pipeline:
 
     def stop(self) -> None:
         """Stop all queries, each after its micro-batch, and Spark."""
-        from tamis.spark.notifier import stop_between_batches
-
-        if self._notifying is not None:
-            self._notifying.wake()
-        for query in self._queries():
-            if query.isActive:
-                stop_between_batches(query)
+        self._end_queries()
         if self._spark is not None:
             self._spark.stop()
             self._spark = None
-        self._state.release()
+
+    def _end_queries(self) -> None:
+        """Stop all queries, each after its micro-batch; only then another may have the state."""
+        from tamis.spark.notifier import stop_between_batches
+
+        try:
+            if self._notifying is not None:
+                self._notifying.wake()
+            for query in self._queries():
+                if query.isActive:
+                    stop_between_batches(query)
+        finally:
+            self._state.release()
+
+
+def _folders_read(settings: PipelineSettings, readers: Iterable[Path]) -> dict[Path, Path]:
+    """The checkpoints of queries that read files, and the folder that each reads."""
+    matcher = settings.state / "matcher"
+    read = dict.fromkeys(readers, matcher / "matches")
+    if settings.events.path is not None:
+        read[matcher / "spark"] = settings.events.path
+    return read
 
 
 def _event_files(settings: PipelineSettings) -> EventFiles | None:

@@ -31,7 +31,7 @@ class Row:
 
 def read_rows(batch: pa.RecordBatch, mapping: EventMapping) -> Iterator[Row | TamisError]:
     """Each row, or why it cannot be read."""
-    columns = {name: list(_values(batch.column(name))) for name in _needed(batch, mapping)}
+    columns = {name: list(values_of(batch.column(name))) for name in _needed(batch, mapping)}
     names = mapping.attribute_columns(batch.schema.names)
     for position in range(batch.num_rows):
         try:
@@ -44,7 +44,7 @@ def row_as_json(batch: pa.RecordBatch, position: int) -> str:
     """A row as JSON text: bytes as base64, what JSON does not know as text."""
     row = {}
     for name in batch.schema.names:
-        (row[name],) = _values(batch.column(name).slice(position, 1), is_raw=True)
+        (row[name],) = values_of(batch.column(name).slice(position, 1), is_raw=True)
     return json.dumps(row, default=_written, ensure_ascii=False)
 
 
@@ -128,7 +128,7 @@ def _payload(held: Any) -> bytes | None:
     return text.encode(errors="surrogatepass")
 
 
-def _values(column: pa.Array, is_raw: bool = False) -> Iterator[Any]:
+def values_of(column: pa.Array, is_raw: bool = False) -> Iterator[Any]:
     """What each row holds; an error in the place of a value that Python cannot hold."""
     read: Callable[[Any], Any] = _same if is_raw else _reader(column.type)
     try:

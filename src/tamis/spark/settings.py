@@ -89,6 +89,11 @@ class EventSettings(Section):
         _require(self, self.source, wanted)
         if self.keep is not None and self.source != "files":
             raise ValueError(f"'keep' is for files; source {self.source!r} has its own retention")
+        if self.source == "kafka" and self.columns != EventColumns():
+            raise ValueError(
+                "'columns' are those of files; a message says itself what its id, time, until, "
+                "payload and attributes are"
+            )
         if self.is_table and self.columns_ddl is not None:
             _require_columns(self.columns, names_of(self.columns_ddl))
         return self

@@ -3,7 +3,8 @@
 Spark repeats every file that it ever found in every tenth log (``<n>.compact``, see ``passed``),
 and has no setting that would end it: of two files a second that is 20 MB more a day, written anew
 every few seconds. A file that is gone can not be found again, so its entry is left out of the
-newest of these logs, from which Spark makes the next one.
+newest of these logs, from which Spark makes the next one. Where all files are gone it may be their
+disk that is: then nothing is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -25,10 +26,13 @@ _SHORT = 1 << 16  # bytes; what is shorter may stay as it is
 
 
 class SourceLogs:
-    """The logs of the queries with some checkpoints, which may run meanwhile."""
+    """The logs of the queries with some checkpoints, each with the folder that it reads.
 
-    def __init__(self, checkpoints: Sequence[Path]) -> None:
-        self._checkpoints = checkpoints
+    They may run meanwhile.
+    """
+
+    def __init__(self, folders: Mapping[Path, Path]) -> None:
+        self._folders = folders
         self._size: dict[Path, int] = {}  # of a log when it was shortened last
         self._next = 0.0
 
@@ -37,26 +41,26 @@ class SourceLogs:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _EVERY_S
-        for checkpoint in self._checkpoints:
+        for checkpoint, folder in self._folders.items():
             try:
                 for source, offset in offsets_before(checkpoint, n_left=1):
-                    self._tidy_source(checkpoint / "sources" / str(source), offset)
+                    self._tidy_source(checkpoint / "sources" / str(source), offset, folder)
             except (OSError, ValueError) as error:
                 # What is not shortened costs space; it is no reason to stop.
                 _logger.warning("the logs in %s are not shortened: %s", checkpoint, error)
 
-    def _tidy_source(self, folder: Path, offset: int) -> None:
-        log = newest_compact(folder)
-        if log is not None and log.stat().st_size > max(_SHORT, 2 * self._size.get(folder, 0)):
-            _shorten(log, offset)
-            self._size[folder] = log.stat().st_size
+    def _tidy_source(self, source: Path, offset: int, folder: Path) -> None:
+        log = newest_compact(source)
+        if log is not None and log.stat().st_size > max(_SHORT, 2 * self._size.get(source, 0)):
+            _shorten(log, offset, folder)
+            self._size[source] = log.stat().st_size
 
 
-def _shorten(log: Path, offset: int) -> None:
-    """Leave out the files up to an offset that are gone."""
+def _shorten(log: Path, offset: int, folder: Path) -> None:
+    """Leave out the files up to an offset that are gone from a folder, unless it has none."""
     version, *lines = log.read_text().splitlines()
     kept = [line for line in lines if not _is_over(json.loads(line), offset)]
-    if version != "v1" or len(kept) == len(lines):
+    if version != "v1" or len(kept) == len(lines) or not any(folder.glob("*")):
         return
     rewrite_log(log, [version, *kept])
 

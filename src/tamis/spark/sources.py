@@ -30,6 +30,7 @@ _OLDEST = {"maxFileAge": "36500d"}
 TOPIC_COLUMNS: dict[str, Any] = {
     "id": "id",
     "time": "time",
+    "until": "until",
     "payload": "payload",
     "json": ["attributes"],
     "attributes": [],
@@ -126,9 +127,10 @@ def learned_columns(spark: SparkSession, settings: EventSettings) -> str:
             f"there is no {settings.format} file in {settings.path} to learn the columns from; "
             "give events.schema, as in schema = 'id string, price double'"
         )
-    return ", ".join(
-        f"`{column.name}` {column.dataType.simpleString()}" for column in reader.load(files).schema
-    )
+    kinds = {one.name: one.dataType.simpleString() for one in reader.load(files).schema}
+    if settings.format == "csv" and settings.columns.id in kinds:
+        kinds[settings.columns.id] = "string"  # as a number 007 would be 7
+    return ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
 
 
 def open_changes(spark: SparkSession, settings: SubscriptionSettings) -> ChangeSource:

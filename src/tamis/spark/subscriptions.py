@@ -63,7 +63,8 @@ def build(store: SnapshotStore, subscriptions: DataFrame) -> Version:
             f"the subscriptions have no column {absent[0]!r}; they have "
             f"{', '.join(subscriptions.columns)}"
         )
-    token = f.coalesce(f.crc32(f.col("id").cast("binary")) % store.n_tokens, f.lit(0)).cast("int")
+    hashed = f.crc32(f.col("id").cast("string").cast("binary"))
+    token = f.coalesce(hashed % store.n_tokens, f.lit(0)).cast("int")
     rows = subscriptions.select(*names).withColumn(_TOKEN, token)
     spread = rows.repartitionById(store.n_tokens, _TOKEN)
     spark = subscriptions.sparkSession
