@@ -15,7 +15,7 @@ _COUNTERS = {
     "events": "Events read.",
     "matches": "Matches found.",
     "dead_letters": "Rows that could not be read as events.",
-    "notifications": "Notifications handed over to the outbox; again where a micro-batch is done again.",
+    "notifications": "Notifications handed over to the outbox, in a repeated micro-batch again.",
 }
 _GAUGES = {
     "index_version": "The version of the subscriptions.",
