@@ -112,13 +112,12 @@ class DenseBlock(IndexedBlock):
         handle = self._handle()
         batch = new_batch(self.n_slots, events.shape[1], int(handle[2]), len(events))
         prepare_many(handle, events, batch)
-        used = np.nonzero(batch.is_used)[0]
         counts = np.zeros(len(events), np.int64)
         line, n_runs = 0, list[int]()
         while line < -(-self.n_slots // LINE):
             if len(n_runs) == len(found):
                 found.append(new_found(len(events)))
-            line, n = match_lines(handle, events, batch, used, line, found[len(n_runs)])
+            line, n = match_lines(handle, events, batch, line, found[len(n_runs)])
             count_runs(found[len(n_runs)], n, counts)
             n_runs.append(n)
         slots, ends = np.empty(counts.sum(), np.int32), np.cumsum(counts) - counts

@@ -31,7 +31,7 @@ from tamis.model import Schema
 from tamis.slots.columns import Columns
 from tamis.slots.texts import Counted, Stored, Texts
 
-FORMAT = 11
+FORMAT = 12
 
 _MANIFEST = "manifest.json"
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError)

@@ -34,14 +34,22 @@ from tamis.kernels.dense_batch_vectors import (
     move_run,
     touch,
 )
-from tamis.kernels.dense_build import FIELD_BITS, FIELDS, GUARD, LINE, N_BUCKETS
+from tamis.kernels.dense_build import (
+    FIELD_BITS,
+    FIELDS,
+    GROUP,
+    GUARD,
+    LINE,
+    n_group_words,
+    n_map_words,
+    place_of_line,
+)
 from tamis.kernels.dense_lines import slot_in
 from tamis.kernels.dense_match import and_first, and_next, collect, list_lines, prepare
 from tamis.kernels.dense_scratch import AT_ONCE, PLAN_OFFSET, open_part, open_work
 from tamis.kernels.memory import aligned_zeros, prefetch
 
-GROUP = 8  # lines that are read at once: with their rows half of a second-level cache
-MAPS_AHEAD = 8  # how far ahead to prefetch, in bitmaps of a group; the same bytes of rows
+AHEAD = 64  # how far ahead to prefetch, in cache lines
 PIECE = 256  # events whose bits of a line are kept at once
 AT_FIRST = 6  # attributes that are ANDed before it is asked whether a bit is left; even
 MAX_ANDED = 32  # attributes that are ANDed; the others are left to the rows
@@ -60,7 +68,6 @@ class Batch(NamedTuple):
     maps: Array  # u2[E*A] numbers of bitmaps: attribute * (B + 1) + bucket; may repeat
     keys: Array  # u8[E*2*W] as in dense_scratch: four "possible", four "certain", then the rest
     alive: Array  # u8[LW*64, EW] bit e of line l: the line may hold a match of event e
-    is_used: Array  # u1[M*(B+1)] whether an event looks at the bitmap
     listed: Array  # u4[E] the events that a line is alive for
     words: Array  # u8[PIECE*8] the bits of the i-th event of a piece
     done: Array  # u4[PIECE + 1] which of them have bits left
@@ -86,7 +93,6 @@ def new_batch(n: int, m: int, n_words: int, n_events: int) -> Batch:
         np.zeros(n_events * n_anded(m), np.uint16),
         aligned_zeros(n_events * 2 * n_words, np.uint64),
         np.zeros((-(-n_lines // 64) * 64, -(-n_events // 64)), np.uint64),
-        np.zeros(m * (N_BUCKETS + 1), np.uint8),
         np.zeros(n_events, np.uint32),
         aligned_zeros(8 * PIECE, np.uint64),
         np.zeros(PIECE + 1, np.uint32),
@@ -137,19 +143,15 @@ def count_looks(handle, events, step):
 
 @kernel
 def prepare_many(handle, events, batch):
-    """Fill maps, keys, alive and is_used for events: f8[E, M]. O(E x (M + L / 64))."""
+    """Fill maps, keys and alive for events: f8[E, M]. O(E x (M + L / 64))."""
     part, work = open_part(handle), open_work(handle)
     n_events, n_words, n_lines_words = len(events), handle[2], len(work.alive)
-    stride = (part.n + LINE - 1) // LINE * 8
-    n_maps = len(batch.maps) // n_events
+    n_maps, n_map = len(batch.maps) // n_events, n_map_words(part.n)
     block = np.zeros((n_lines_words, 64), np.uint64)
-    batch.is_used[:] = 0
     for e in range(n_events):
         prepare(handle, events[e])
         for j in range(n_maps):
-            number = work.plan[PLAN_OFFSET, j] // stride
-            batch.maps[e * n_maps + j] = number
-            batch.is_used[number] = 1
+            batch.maps[e * n_maps + j] = work.plan[PLAN_OFFSET, j] // n_map
         at = 2 * n_words * e
         for w in range(n_words):
             batch.keys[at + (w if w < 4 else w + 4)] = work.keys[w]
@@ -180,12 +182,12 @@ def transpose(block, row):
 
 
 @kernel
-def match_lines(handle, events, batch, used, first, found):
+def match_lines(handle, events, batch, first, found):
     """Match the prepared events: f8[E, M] against the lines from ``first`` on.
 
-    ``used``: i8[...], the numbers of the bitmaps that are looked at. Stops at a line when ``found``
-    might not have room for it. Returns the line to go on with and how many runs there are, the
-    first, empty one included. O(lines x (bitmaps used + LINE) + lines alive x M + matches).
+    Stops at a line when ``found`` might not have room for it. Returns the line to go on with and
+    how many runs there are, the first, empty one included. O(lines x (bitmaps + LINE) + lines
+    alive x M + matches).
     """
     part = open_part(handle)
     n_lines = (part.n + LINE - 1) // LINE
@@ -197,7 +199,7 @@ def match_lines(handle, events, batch, used, first, found):
         if max(n_slots, n_runs) + n_listed * u64(LINE + 1) > u64(len(found.runs)):
             break
         if line == first or line % GROUP == 0:
-            read_group(part, handle[2], used, line, min(GROUP - line % GROUP, n_lines - line))
+            read_group(part, handle[2], line)
         n_ties = u64(0)
         for start in range(u64(0), n_listed, u64(PIECE)):
             n_done = and_piece(part, batch, line, start, min(u64(PIECE), n_listed - start))
@@ -230,25 +232,24 @@ def list_events(batch, line):
 
 
 @kernel
-def read_group(part, n_words, used, line, n_lines):
-    """Bring the used bitmaps and the rows of n_lines lines, 1 to GROUP, into the cache.
+def read_group(part, n_words, line):
+    """Bring the bitmaps and rows of a group of lines, rows from ``line`` on, into the cache.
 
     Prefetching alone would be dropped, loading alone wait: together they get all that memory gives.
     """
     pool, rows = part.pool, part.rows
-    stride, at = u64((part.n + LINE - 1) // LINE * 8), u64(8 * line)
-    last = u64(len(used) - 1)
-    for j in range(u64(len(used))):
-        ahead = u64(used[min(j + u64(MAPS_AHEAD), last)]) * stride + at
-        place = u64(used[j]) * stride + at
-        for i in range(u64(n_lines)):
-            prefetch(pool, ahead + u64(8) * i)
-        for i in range(u64(n_lines)):
-            touch(pool, place + u64(8) * i)
-    row_line = u64(LINE * n_words)
-    for p in range(u64(line) * row_line, u64(line + n_lines) * row_line, u64(8)):
-        prefetch(rows, p + u64(8 * GROUP * MAPS_AHEAD))
-        touch(rows, p)
+    n_pool, n_rows = u64(n_group_words(part.n, part.edges.shape[0])), u64(LINE * n_words)
+    group = u64(line) // u64(GROUP)
+    read_all(pool, group * n_pool, (group + u64(1)) * n_pool)
+    read_all(rows, u64(line) * n_rows, min((group + u64(1)) * u64(GROUP) * n_rows, u64(len(rows))))
+
+
+@kernel
+def read_all(words, start, stop):
+    """Bring words[start:stop] into the cache; both begin a cache line."""
+    for p in range(start, stop, u64(8)):
+        prefetch(words, p + u64(8 * AHEAD))
+        touch(words, p)
 
 
 @kernel
@@ -258,20 +259,20 @@ def and_piece(part, batch, line, start, n):
     Writes the bits of the i-th of them to ``words``, and i to ``done`` unless no bit is left.
     """
     pool, maps, words, done, listed = part.pool, batch.maps, batch.words, batch.done, batch.listed
-    stride, at = u64((part.n + LINE - 1) // LINE * 8), u64(8 * line)
-    n_maps = u64(len(maps) // len(listed))
+    n_map, n_maps = u64(n_map_words(part.n)), u64(len(maps) // len(listed))
+    at = place_of_line(line, u64(n_group_words(part.n, part.edges.shape[0])))
     n_first = min(n_maps, u64(AT_FIRST))
     n_left = k = u64(0)
     for i in range(n):
         e = u64(listed[start + i])
         done[n_left] = i
-        n_left += and_many(pool, stride, at, maps, e * n_maps, n_first, words, u64(8) * i)
+        n_left += and_many(pool, n_map, at, maps, e * n_maps, n_first, words, u64(8) * i)
     n_more = n_maps - n_first
     for t in range(n_left):
         i = u64(done[t])
         e = u64(listed[start + i])
         done[k] = i
-        k += and_more(pool, stride, at, maps, e * n_maps + n_first, n_more, words, u64(8) * i)
+        k += and_more(pool, n_map, at, maps, e * n_maps + n_first, n_more, words, u64(8) * i)
     return k
 
 

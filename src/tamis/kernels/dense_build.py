@@ -1,8 +1,9 @@
 """Dense boxes, built: an immutable, exact index of boxes that all constrain the same columns.
 
 Boxes are put in k-d order and cut into lines of 512 positions. Per attribute and bucket of values
-a bitmap says which boxes touch the bucket, so one cache line of bits tells 512 boxes apart. How
-an event is matched is told in ``dense_match``.
+a bitmap says which boxes touch the bucket, so one cache line of bits tells 512 boxes apart. All
+bitmaps of eight lines lie one after another: a batch reads them in one go. How an event is matched
+is told in ``dense_match``.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import numpy as np
 from numba import uint64 as u64
 
 from tamis.kernels.bits import popcount
-from tamis.kernels.compiled import Array, kernel
+from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.memory import aligned_zeros
 
 LINE = 512  # positions in a line: one cache line of bits
+GROUP = 8  # lines whose bitmaps lie together; with their rows half of a second-level cache
 LEAF = 16  # positions the k-d order stops at
 N_SAMPLED = 128  # boxes that choose where to split
 N_RANKS = 2048  # a value's rank among an attribute's edges: 1..2045; 0 = unconstrained
@@ -31,8 +33,9 @@ N_COARSE = 128  # buckets of the bitmaps over lines
 class DensePart(NamedTuple):
     """N boxes, M attributes, L lines, B = N_BUCKETS, C = N_COARSE, W words a row.
 
-    LW = ceil(L / 64) is the words of a bitmap over lines. Position p is bit p % 512 of line
-    p // 512; slots are the caller's.
+    LW = ceil(L / 64) is the words of a bitmap over lines, G = ceil(L / 8) the groups of lines,
+    MW = 8 * min(L, 8) the words of a bitmap in a group. Position p is bit p % 512 of line p // 512;
+    slots are the caller's.
 
     bounds: f8[N*M*2]       by slot, attribute, side; closed ends; NaN where unconstrained
     edges:  f8[M, 2048]     ascending, may repeat, NaN at the end; rank(v) = 1 + edges <= v
@@ -40,8 +43,8 @@ class DensePart(NamedTuple):
     slack:  u1[M]           0: equal codes mean that the bound holds; 1: look at the bound
     rows:   u8[L*512*W]     by position: field 2a = code(low), 2a+1 = 1024 - code(high);
                             the slot in the top bytes
-    pool:   u8[M*(B+1)*L*8] bit p of (a, b): box p touches bucket b of attribute a;
-                            b = B: it accepts missing
+    pool:   u8[G*M*(B+1)*MW] by group, attribute, bucket and line: the box at a position
+                            touches the bucket; b = B: it accepts missing
     coarse: u8[M, C+1, LW]  bit l of (a, c): a box of line l touches coarse bucket c;
                             c = C: missing
     counts: i4[M, B+1]      boxes that touch the bucket
@@ -219,6 +222,24 @@ def fill_rows(ranks, codes, order, n_words, rows):
             rows[p * n_words + b] |= (u64(slot) >> u64(8 * b)) << u64(56)
 
 
+@inlined
+def n_map_words(n):
+    """Words of a bitmap in a group of lines, of n boxes."""
+    return min(GROUP, (n + LINE - 1) // LINE) * 8
+
+
+@inlined
+def n_group_words(n, m):
+    """Words of all bitmaps of a group of lines, of n boxes with m attributes."""
+    return m * (N_BUCKETS + 1) * n_map_words(n)
+
+
+@inlined
+def place_of_line(line, n_words):
+    """Where a line begins in the first bitmap of its group, whose bitmaps are n_words: u8."""
+    return u64(line) // u64(GROUP) * n_words + u64(line) % u64(GROUP) * u64(8)
+
+
 @kernel
 def bucket_of(rank, n_buckets):
     """The bucket of a rank."""
@@ -229,7 +250,7 @@ def bucket_of(rank, n_buckets):
 def fill_pool(ranks, order, pool, coarse, counts):
     """Fill the bitmaps, from zeros.
 
-    ``pool``: u8[M, B+1, L*8]; ``coarse``: u8[M, C+1, LW]; ``counts``: i4[M, B+1]. O(N x M).
+    ``pool``: u8[G, M*(B+1), MW]; ``coarse``: u8[M, C+1, LW]; ``counts``: i4[M, B+1]. O(N x M).
     """
     n = len(order)
     starts = np.zeros((N_BUCKETS, 8), np.uint64)
@@ -240,7 +261,8 @@ def fill_pool(ranks, order, pool, coarse, counts):
     for first in range(0, n, LINE):
         line = first // LINE
         line_bit = u64(1) << u64(line & 63)
-        for a in range(pool.shape[0]):
+        own, place = pool[line // GROUP], line % GROUP * 8
+        for a in range(coarse.shape[0]):
             starts[:] = u64(0)
             ends[:] = u64(0)
             free[:] = u64(0)
@@ -260,12 +282,12 @@ def fill_pool(ranks, order, pool, coarse, counts):
             for w in range(8):
                 any_free |= free[w]
                 on[w] = free[w]
-                pool[a, N_BUCKETS, 8 * line + w] = free[w]
+                own[a * (N_BUCKETS + 1) + N_BUCKETS, place + w] = free[w]
                 counts[a, N_BUCKETS] += np.int64(popcount(free[w]))
             for b in range(N_BUCKETS):
                 for w in range(8):
                     on[w] |= starts[b, w]
-                    pool[a, b, 8 * line + w] = on[w]
+                    own[a * (N_BUCKETS + 1) + b, place + w] = on[w]
                     counts[a, b] += np.int64(popcount(on[w]))
                     on[w] &= ~ends[b, w]
             depth = 0
@@ -293,7 +315,7 @@ def build(bounds: Array) -> DensePart:
     n_lines, w = -(-n // LINE), row_words(m)
     rows = aligned_zeros(n_lines * LINE * w, np.uint64)
     fill_rows(ranks, codes, order, w, rows)
-    pool = aligned_zeros((m, N_BUCKETS + 1, n_lines * 8), np.uint64)
+    pool = aligned_zeros((-(-n_lines // GROUP), m * (N_BUCKETS + 1), n_map_words(n)), np.uint64)
     coarse = np.zeros((m, N_COARSE + 1, -(-n_lines // 64)), np.uint64)
     counts = np.zeros((m, N_BUCKETS + 1), np.int32)
     fill_pool(ranks, order, pool, coarse, counts)

@@ -29,6 +29,8 @@ from tamis.kernels.dense_build import (
     N_COARSE,
     N_RANKS,
     bucket_of,
+    n_map_words,
+    place_of_line,
 )
 from tamis.kernels.dense_lines import and_one, and_three, misfits, set_words, slot_in
 from tamis.kernels.dense_scratch import (
@@ -139,11 +141,11 @@ def and_coarse(part, work):
 def order_attributes(part, work):
     """Order the attributes that exclude anything, rarest bucket first; returns how many, >= 1.
 
-    Of the k-th, ``PLAN_OFFSET`` is where its bitmap begins in the pool, ``PLAN_NEED`` how many
+    Of the k-th, ``PLAN_OFFSET`` is where its bitmap begins in each group, ``PLAN_NEED`` how many
     bits a line must have left for it to pay. Beyond the last none pays.
     """
     plan, counts = work.plan, part.counts
-    stride = (part.n + LINE - 1) // LINE * 8
+    n_words = n_map_words(part.n)
     m = counts.shape[0]
     k = 0
     for a in range(m):
@@ -162,7 +164,7 @@ def order_attributes(part, work):
     for j in range(k):
         a = plan[PLAN_ORDER, j]
         count = counts[a, plan[PLAN_BUCKET, a]]
-        plan[PLAN_OFFSET, j] = (a * (N_BUCKETS + 1) + plan[PLAN_BUCKET, a]) * stride
+        plan[PLAN_OFFSET, j] = (a * (N_BUCKETS + 1) + plan[PLAN_BUCKET, a]) * n_words
         spared = LOADS_PER_ROW * (1.0 - count / part.n)  # loads, for each bit
         plan[PLAN_NEED, j] = LINE if spared * LINE < 1.0 else np.int64(np.ceil(1.0 / spared))
     for j in range(k, m + AT_ONCE):
@@ -187,8 +189,9 @@ def list_lines(handle):
             k += u64(1)
             word &= word - u64(1)
         while asked < min(k, u64(LINES_AHEAD)):
+            at = place_of_line(lines[asked], held.n_words)
             for j in range(AT_ONCE):
-                prefetch(pool, u64(plan[PLAN_OFFSET, j]) + u64(8) * u64(lines[asked]))
+                prefetch(pool, u64(plan[PLAN_OFFSET, j]) + at)
             asked += u64(1)
     return np.int64(k)
 
@@ -208,11 +211,11 @@ def and_first(handle, n_lines):
     k = d = u64(0)
     last = u64(n_lines - 1)
     for i in range(u64(n_lines)):
-        ahead = u64(8) * u64(lines[min(i + u64(LINES_AHEAD), last)])
+        ahead = place_of_line(lines[min(i + u64(LINES_AHEAD), last)], held.n_words)
         prefetch(pool, p + ahead)
         prefetch(pool, q + ahead)
         prefetch(pool, r + ahead)
-        at = u64(8) * u64(lines[i])
+        at = place_of_line(lines[i], held.n_words)
         bits = and_three(pool, p + at, q + at, r + at, words, u64(8) * i)
         left[k] = done[d] = i
         is_left = u64(bits >= need)
@@ -236,7 +239,7 @@ def and_next(handle, j, n_left, d):
     k = u64(0)
     for t in range(n_left):
         i = u64(left[t])
-        at = u64(8) * u64(lines[i])
+        at = place_of_line(lines[i], held.n_words)
         bits = and_one(pool, p + at, words, u64(8) * i)
         left[k] = done[d] = i
         is_left = u64(bits >= need)

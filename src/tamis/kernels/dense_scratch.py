@@ -6,9 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
+from numba import uint64 as u64
 
 from tamis.kernels.compiled import Array, inlined
-from tamis.kernels.dense_build import LINE, N_BUCKETS, N_COARSE, N_RANKS, DensePart, row_words
+from tamis.kernels.dense_build import (
+    GROUP,
+    LINE,
+    N_BUCKETS,
+    N_COARSE,
+    N_RANKS,
+    DensePart,
+    n_group_words,
+    row_words,
+)
 from tamis.kernels.memory import aligned_zeros, f8_at, i4_at, i8_at, u1_at, u2_at, u4_at, u8_at
 
 AT_ONCE = 3  # attributes that every line is ANDed with before it is asked how much is left
@@ -74,7 +84,7 @@ def open_part(h):
         carray(u2_at(h[5]), (m, 2, N_RANKS)),
         carray(u1_at(h[6]), (m,)),
         carray(u8_at(h[7]), (n_lines * LINE * w,)),
-        carray(u8_at(h[8]), (m * (N_BUCKETS + 1) * n_lines * 8,)),
+        carray(u8_at(h[8]), ((n_lines + GROUP - 1) // GROUP * n_group_words(n, m),)),
         carray(u8_at(h[9]), (m, N_COARSE + 1, (n_lines + 63) // 64)),
         carray(i4_at(h[10]), (m, N_BUCKETS + 1)),
     )
@@ -102,6 +112,7 @@ class Lines(NamedTuple):
     """What the steps over lines need: to open all for each step doubles the time of compiling."""
 
     pool: Array
+    n_words: int  # u8, of all bitmaps of a group of lines
     alive: Array
     lines: Array
     words: Array
@@ -125,7 +136,8 @@ def open_lines(h):
     """The lines behind a handle."""
     n_lines = (h[0] + LINE - 1) // LINE
     return Lines(
-        carray(u8_at(h[8]), (h[1] * (N_BUCKETS + 1) * n_lines * 8,)),
+        carray(u8_at(h[8]), ((n_lines + GROUP - 1) // GROUP * n_group_words(h[0], h[1]),)),
+        u64(n_group_words(h[0], h[1])),
         carray(u8_at(h[11]), ((n_lines + 63) // 64,)),
         carray(u4_at(h[12]), (n_lines + 1,)),
         carray(u8_at(h[13]), (8 * n_lines + 8,)),

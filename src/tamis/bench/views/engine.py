@@ -11,7 +11,14 @@ from tamis.bench.extras import extra
 from tamis.bench.views.drawing import COMPARED, LIGHT, TAKEN, VALUE, draw_box, name_axes, sketch
 from tamis.bench.views.subject import Subject
 from tamis.index.dense_block import DenseBlock
-from tamis.kernels.dense_build import LINE, N_BUCKETS, N_COARSE, bucket_of, rank_of
+from tamis.kernels.dense_build import (
+    GROUP,
+    LINE,
+    N_BUCKETS,
+    N_COARSE,
+    bucket_of,
+    rank_of,
+)
 from tamis.kernels.scan import Boxes
 
 Bits = npt.NDArray[np.bool_]
@@ -30,7 +37,7 @@ def draw_tamis(subject: Subject) -> Any:
     arrays = block.arrays()
     touches = _touched_lines(arrays, event, -(-n // LINE))
     is_alive: Bits = np.logical_and.reduce(touches)
-    bits = _bits(arrays, event)
+    bits = _bits(arrays, event, len(is_alive))
     kept = bits.all(axis=0) & np.repeat(is_alive, LINE)
     figure, panels = sketch(
         f"Tamis — {subject.title}",
@@ -77,11 +84,11 @@ def _touched_lines(arrays: dict[str, Any], event: npt.NDArray[np.float64], n_lin
     return np.stack([_unpacked(row)[:n_lines] for row in rows])
 
 
-def _bits(arrays: dict[str, Any], event: npt.NDArray[np.float64]) -> Bits:
+def _bits(arrays: dict[str, Any], event: npt.NDArray[np.float64], n_lines: int) -> Bits:
     """b1[M, positions]: whether the box at a position touches the bucket of the value."""
-    pool = arrays["pool"].reshape(len(event), N_BUCKETS + 1, -1)
-    rows = [pool[a, b] for a, b in enumerate(_places(arrays, event, N_BUCKETS))]
-    return np.stack([_unpacked(row) for row in rows])
+    pool = arrays["pool"].reshape(-(-n_lines // GROUP), len(event), N_BUCKETS + 1, -1)
+    rows = [pool[:, a, b].ravel() for a, b in enumerate(_places(arrays, event, N_BUCKETS))]
+    return np.stack([_unpacked(row)[: n_lines * LINE] for row in rows])
 
 
 def _unpacked(words: npt.NDArray[np.uint64]) -> Bits:
