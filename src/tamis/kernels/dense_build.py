@@ -18,7 +18,7 @@ from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.memory import aligned_zeros
 
 LINE = 512  # positions in a line: one cache line of bits
-GROUP = 8  # lines whose bitmaps lie together; with their rows half of a second-level cache
+GROUP = 4  # lines whose bitmaps lie together; with their rows half of a second-level cache
 LEAF = 16  # positions the k-d order stops at
 N_SAMPLED = 128  # boxes that choose where to split
 N_RANKS = 2048  # a value's rank among an attribute's edges: 1..2045; 0 = unconstrained
