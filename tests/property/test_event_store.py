@@ -26,7 +26,9 @@ from tests.property.test_index import filters
 START = datetime(2026, 1, 1, tzinfo=UTC)
 names = st.sampled_from(["a", "b", "c.d", "where", "location"])
 held = some.values() | st.sampled_from([None, math.nan])
-attributes = st.dictionaries(names, st.one_of(held, held, st.lists(held, max_size=3)), max_size=5)
+texts = st.lists(st.sampled_from(some.TEXTS), min_size=3, max_size=5)  # some between others
+several = st.lists(held, max_size=3) | texts
+attributes = st.dictionaries(names, st.one_of(held, held, several), max_size=5)
 minutes = st.integers(0, 9)
 moments = minutes.map(lambda m: START + timedelta(minutes=m))
 places = st.sampled_from([point for point in some.POINTS if point.is_place])

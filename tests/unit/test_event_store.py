@@ -188,6 +188,22 @@ def test_merging_drops_what_has_expired() -> None:
     assert len(store) < 10_000
 
 
+@pytest.mark.parametrize("n_more", [1, 2_500])
+def test_texts_between_others_are_found_when_events_beside_them_are_gone(
+    n_more: int, tmp_path: Path
+) -> None:
+    store = EventStore()
+    gone = [Event(f"gone{i}", {"tag": f"t{i}"}, until=NOON + MINUTE) for i in range(n_more)]
+    store.insert_many([*gone, Event("stays", {"tag": ["a", "m", "t1", "z"]})], NOON)
+    store.expire(NOON + MINUTE)
+    store.save(tmp_path / "store")  # seals the head
+    for one in (store, EventStore.open(tmp_path / "store")):
+        for text in ("a", "m", "t1", "z"):
+            assert one.match(Subscription("s", f"tag = '{text}'"), NOON + MINUTE) == ["stays"]
+        assert one.match(Subscription("s", "tag LIKE 'm%'"), NOON + MINUTE) == ["stays"]
+        assert one.match(Subscription("s", "tag = 't2'"), NOON + MINUTE) == []
+
+
 # -- order
 
 

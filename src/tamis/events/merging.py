@@ -100,9 +100,9 @@ class Source:
             texts = table.texts.get(attribute, pa.array([], pa.string()))
             column = self._columns[i].get((attribute, TEXT))
             if column is not None and self.kept[i] is not None:
-                held = [table.low[column], table.high_column(column)]
-                codes = np.unique(np.concatenate([side[self.kept[i]] for side in held]))
-                texts = texts.take(pa.array(codes[~np.isnan(codes)].astype(np.int64)))
+                low, high = table.low[column], table.high_column(column)
+                codes = _codes_between(low[self.kept[i]], high[self.kept[i]], len(texts))
+                texts = texts.take(pa.array(codes))
             used.append(texts)
         all_texts = pa.concat_arrays(used).unique()
         all_texts = all_texts.take(pc.array_sort_indices(all_texts))
@@ -113,6 +113,18 @@ class Source:
             .to_numpy(zero_copy_only=False)
             for table in self.tables
         ]
+
+
+def _codes_between(low: Floats, high: Floats, n: int) -> npt.NDArray[np.intp]:
+    """Which of n codes lie between the two of an event: those of its other texts are among them.
+
+    >>> _codes_between(np.array([1.0, np.nan]), np.array([3.0, np.nan]), 5).tolist()
+    [1, 2, 3]
+    """
+    held = ~np.isnan(low)
+    starts = np.bincount(low[held].astype(np.intp), minlength=n + 1)
+    ends = np.bincount(high[held].astype(np.intp) + 1, minlength=n + 1)
+    return np.flatnonzero(np.cumsum(starts - ends)[:n])
 
 
 def _recoded(held: Floats, codes: Floats) -> Floats:

@@ -2,8 +2,8 @@
 
 Boxes are put in k-d order and cut into lines of 512 positions. Per attribute and bucket of values
 a bitmap says which boxes touch the bucket, so one cache line of bits tells 512 boxes apart. All
-bitmaps of eight lines lie one after another: a batch reads them in one go. How an event is matched
-is told in ``dense_match``.
+bitmaps of a group of four lines lie one after another: a batch reads them in one go. How an event
+is matched is told in ``dense_match``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tamis.kernels.compiled import Array, inlined, kernel
 from tamis.kernels.memory import aligned_zeros
 
 LINE = 512  # positions in a line: one cache line of bits
-GROUP = 4  # lines whose bitmaps lie together; with their rows half of a second-level cache
+GROUP = 4  # lines whose bitmaps lie together; with their rows a quarter of a second-level cache
 LEAF = 16  # positions the k-d order stops at
 N_SAMPLED = 128  # boxes that choose where to split
 N_RANKS = 2048  # a value's rank among an attribute's edges: 1..2045; 0 = unconstrained
@@ -33,9 +33,9 @@ N_COARSE = 128  # buckets of the bitmaps over lines
 class DensePart(NamedTuple):
     """N boxes, M attributes, L lines, B = N_BUCKETS, C = N_COARSE, W words a row.
 
-    LW = ceil(L / 64) is the words of a bitmap over lines, G = ceil(L / 8) the groups of lines,
-    MW = 8 * min(L, 8) the words of a bitmap in a group. Position p is bit p % 512 of line p // 512;
-    slots are the caller's.
+    LW = ceil(L / 64) is the words of a bitmap over lines, G = ceil(L / GROUP) the groups of lines,
+    MW = 8 * min(L, GROUP) the words of a bitmap in a group. Position p is bit p % 512 of line
+    p // 512; slots are the caller's.
 
     bounds: f8[N*M*2]       by slot, attribute, side; closed ends; NaN where unconstrained
     edges:  f8[M, 2048]     ascending, may repeat, NaN at the end; rank(v) = 1 + edges <= v
