@@ -12,6 +12,7 @@ import shapely
 
 from tamis import Event, Index, Subscription, col, evaluate
 from tamis.events import EventStore
+from tamis.kernels import polygons
 from tamis.kernels.polygons import CHAIN, HEADER, UNKNOWN, is_in_polygon
 from tamis.kernels.verdicts import ACCEPTED, REJECTED, UNDECIDED
 from tamis.slots.polygons import Inside, chains_of
@@ -64,6 +65,18 @@ def test_chains_tell_what_edges_tell(polygon: Polygon) -> None:
             assert (one == ACCEPTED) == _is_inside(x, y, polygon)
     assert ACCEPTED in said
     assert REJECTED in said
+
+
+def test_cells_decide_also_between_two_rings() -> None:
+    low = [(x + 0.05, y + 0.05) for x in range(6) for y in range(6)]
+    holes = [shapely.box(x, y, x + 0.9, y + 0.9).exterior for x, y in low]
+    sieve = shapely.Polygon(shapely.box(0, 0, 6, 6).exterior, holes)
+    lists = np.array([-7.0, *chains_of(Polygon(sieve))])
+    points = np.random.default_rng(9).uniform(0, 6, (1000, 2))
+    told = [polygons._is_in_cell(x, y, lists, 1) for x, y in points.tolist()]
+    cells = lists[1 + HEADER + CHAIN * int(lists[1]) :][: int(lists[2]) ** 2]
+    n_known = sum(cells[polygons._cell_of(x, y, lists, 1)] >= 0 for x, y in points.tolist())
+    assert len(points) - told.count(UNDECIDED) == n_known > 500
 
 
 @pytest.mark.parametrize("polygon", _shapes())

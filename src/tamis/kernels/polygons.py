@@ -108,13 +108,17 @@ def _is_in_cell(x, y, lists, first):
 
 @kernel
 def _crossings(x, y, mark_x, mark_y, lists, begin, end):
-    """How many edges between corners the line to the mark crosses; -1 if that is not certain."""
+    """How many edges between corners the line to the mark crosses; -1 if that is not certain.
+
+    Between two rings there is an edge that is none.
+    """
     n_crossed, is_certain = 0, True
     for i in range(begin, end, 2):
         x1, y1, x2, y2 = lists[i], lists[i + 1], lists[i + 2], lists[i + 3]
         ends = _side_of(x1, y1, x2, y2, x, y) * _side_of(x1, y1, x2, y2, mark_x, mark_y)
         corners = _side_of(x, y, mark_x, mark_y, x1, y1) * _side_of(x, y, mark_x, mark_y, x2, y2)
-        is_passed = ends > 0 or corners > 0  # one of the two lies wholly on one side of the other
+        # One of the two lies wholly on one side of the other, or a corner is NaN.
+        is_passed = ends > 0 or corners > 0 or np.isnan(x1 + x2)
         is_certain &= is_passed or ends * corners != 0
         n_crossed += not is_passed
     return n_crossed if is_certain else -1
