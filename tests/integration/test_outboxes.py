@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 DUE = datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=UTC)
+ROW: dict[str, Any] = {
+    "id": "a", "subscription_id": "s", "owner": "o", "priority": 1, "due": DUE, "part": 1,
+    "parts": 1, "total": 0, "n_matches": 0, "held_back": 0, "delivery": "", "matches": "[]",
+}  # fmt: skip
 NAMES = ["s1", "ü/1", "1/s1", "", "s'1\n"]
 
 
@@ -169,13 +173,36 @@ def comparable(one: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def test_checkpoints_that_share_a_database_each_tell_what_they_have_to(tmp_path: Path) -> None:
+    url, folder = f"sqlite:///{tmp_path}/outbox.db", tmp_path / "aside"
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist([ROW]), folder / "1.parquet")
+    for name in ("first", "second", "first", "second"):  # the later ones are replays
+        outbox = DatabaseOutbox(url)
+        outbox.prepare(tmp_path / name)
+        outbox.publish(7, folder)
+    assert len({one["id"] for one in DatabaseOutbox(url).read()}) == 2
+    # It is the checkpoint that counts, not where it is.
+    (tmp_path / "first").rename(tmp_path / "moved")
+    outbox.prepare(tmp_path / "moved")
+    outbox.publish(7, folder)
+    assert len(outbox.read()) == 2
+
+
+def test_a_checkpoint_of_before_goes_on_with_the_ids_it_had(tmp_path: Path) -> None:
+    outbox, folder = DatabaseOutbox(f"sqlite:///{tmp_path}/outbox.db"), tmp_path / "aside"
+    folder.mkdir()
+    (tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist([ROW]), folder / "1.parquet")
+    outbox.prepare(tmp_path / "checkpoint")
+    outbox.publish(7, folder)
+    assert [one["id"] for one in outbox.read()] == [ROW["id"]]
+
+
 def test_a_micro_batch_is_inserted_whole_or_not_at_all(tmp_path: Path) -> None:
     outbox = DatabaseOutbox(f"sqlite:///{tmp_path}/outbox.db")
-    one = {"id": "a", "subscription_id": "s", "owner": "o", "priority": 1, "due": DUE, "part": 1,
-           "parts": 1, "total": 0, "n_matches": 0, "held_back": 0, "delivery": "",
-           "matches": "[]"}  # fmt: skip
     pq.write_table(
-        pa.Table.from_pylist([one, {**one, "id": "b", "part": 2}]), tmp_path / "1.parquet"
+        pa.Table.from_pylist([ROW, {**ROW, "id": "b", "part": 2}]), tmp_path / "1.parquet"
     )
     with closing(sqlite3.connect(tmp_path / "outbox.db")) as connection:
         connection.execute(

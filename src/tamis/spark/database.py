@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from tamis.delivery.notification import NOTIFICATION_SCHEMA
 from tamis.errors import MissingExtra
-from tamis.spark.outbox import OUTBOX_ORDER, read_folder
+from tamis.spark.outbox import OUTBOX_ORDER, name_checkpoint, read_folder
 
 if TYPE_CHECKING:
     from tamis.storage import Database
@@ -28,16 +29,20 @@ class DatabaseOutbox:
     The columns are those of :data:`~tamis.delivery.NOTIFICATION_SCHEMA`, the number of the
     micro-batch and, as ``number``, the order they became visible in. ``due`` is a text like
     ``2026-01-01T09:00:00.000000Z``, which sorts as the times do; ``matches`` is a JSON text. A
-    micro-batch is one transaction, and a notification whose id is there already is passed over.
+    micro-batch is one transaction, and a notification whose id is there already is passed over. So
+    that several pipelines may tell the same subscription, ids depend on the checkpoint, too.
     """
 
     schema = _JSON_SCHEMA
 
     def __init__(self, url: str) -> None:
         self.database = open_database(url)
+        self._checkpoint = ""
 
     def prepare(self, checkpoint: Path) -> Path:
         """Every checkpoint will do; what is written aside stays in it."""
+        is_of_before = (checkpoint / "offsets").exists() and not (checkpoint / "outbox").exists()
+        self._checkpoint = "" if is_of_before else name_checkpoint(checkpoint)
         return checkpoint / "aside"
 
     def publish(self, batch: int, folder: Path) -> None:
@@ -46,11 +51,20 @@ class DatabaseOutbox:
         at = table.schema.get_field_index("due")
         texts = table["due"].cast(pa.timestamp("us")).cast(pa.string())
         table = table.set_column(at, "due", _as_iso(texts))
-        rows = [{**row, "batch": batch} for row in table.to_pylist()]
+        rows = [{**row, "id": self._id(row["id"]), "batch": batch} for row in table.to_pylist()]
         if rows:
             from tamis.storage.outbox import add_notifications
 
             add_notifications(self.database, rows)
+
+    def _id(self, id: str) -> str:
+        """The id of a notification among those of other checkpoints.
+
+        What an unnamed checkpoint of before has told keeps its id: it may be told again.
+        """
+        if not self._checkpoint:
+            return id
+        return sha256(f"{self._checkpoint}/{id}".encode()).hexdigest()[: len(id)]
 
     def read(self) -> list[dict[str, Any]]:
         """All notifications: earlier micro-batches first, in each the highest priority first."""

@@ -13,7 +13,7 @@ from tamis.delivery.notification import NOTIFICATION_SCHEMA
 from tamis.errors import PipelineError
 from tamis.spark.layers import sync
 
-__all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "read_folder"]
+__all__ = ["OUTBOX_ORDER", "Outbox", "ParquetOutbox", "name_checkpoint", "read_folder"]
 
 OUTBOX_ORDER = ("priority", "due", "subscription_id", "part")
 """The order of the notifications of one micro-batch: the highest priority first."""
@@ -60,8 +60,7 @@ class ParquetOutbox:
         """Check that the outbox belongs to the checkpoint, or make it belong to it if it is new."""
         known, own = checkpoint / "outbox", self.path / "_checkpoint"
         if not known.exists() and not own.exists():
-            checkpoint.mkdir(parents=True, exist_ok=True)
-            known.write_text(uuid4().hex)
+            name_checkpoint(checkpoint)
         is_new = not own.exists() and not any(self.path.glob("batch=*"))
         if known.exists() and is_new:
             own.write_text(known.read_text())
@@ -89,6 +88,22 @@ class ParquetOutbox:
         folders = sorted(self.path.glob("batch=*"), key=lambda path: int(path.name[6:]))
         tables = [read_folder(folder, NOTIFICATION_SCHEMA) for folder in folders]
         return pa.concat_tables([NOTIFICATION_SCHEMA.empty_table(), *tables])
+
+
+def name_checkpoint(checkpoint: Path) -> str:
+    """Give a notifier's checkpoint a name unlike any other's, where it has none; returns its name.
+
+    It is kept in the checkpoint, and so stays the same wherever that goes.
+    """
+    known = checkpoint / "outbox"
+    if not known.exists():
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        aside = checkpoint / "outbox.aside"
+        aside.write_text(uuid4().hex)
+        sync(aside)  # what is told depends on it, also after the power failed
+        aside.replace(known)
+        sync(checkpoint)
+    return known.read_text()
 
 
 def read_folder(folder: Path, schema: pa.Schema) -> pa.Table:
