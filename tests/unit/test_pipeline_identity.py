@@ -94,3 +94,26 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "pipeline.json").write_text(content)
     with pytest.raises(PipelineError, match=r"pipeline\.json cannot be read: .*back-up"):
         check_identity(StateFolder(tmp_path), settings(tmp_path))
+
+
+def test_a_state_that_has_moved_is_refused_and_found_behind_a_link(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    keep_identity(StateFolder(old), settings(old))
+    old.rename(new)
+    with pytest.raises(PipelineError, match=f"{new} was at {old} when its pipeline ran last"):
+        check_identity(StateFolder(new), settings(new))
+    old.symlink_to(new)
+    check_identity(StateFolder(old), settings(old))
+
+
+def test_a_state_of_before_may_be_anywhere(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    folder = StateFolder(old)
+    keep_identity(folder, settings(old))
+    held = folder.read("pipeline.json")
+    assert held is not None
+    folder.keep("pipeline.json", {name: held[name] for name in ("events", "subscriptions")})
+    old.rename(new)
+    check_identity(StateFolder(new), settings(new))

@@ -2,7 +2,9 @@
 
 ``pipeline.json`` in the folder says so, from the first start on. A source is its kind and its
 place: a folder, a topic, a database. What may change without another meaning (the name of the
-pipeline, the servers of Kafka, who asks a database) is not looked at.
+pipeline, the servers of Kafka, who asks a database) is not looked at. It also says where the
+folder is: Spark knows the files of the match log by their whole paths, and in another place would
+take all of them for new ones.
 """
 
 from __future__ import annotations
@@ -28,7 +30,14 @@ def check_identity(state: StateFolder, settings: PipelineSettings) -> None:
     held = state.read(_FILE)
     if held is None:
         return
-    for name, own in _identity(settings).items():
+    place, was_at = _path(state.path), held.get("state")
+    if isinstance(was_at, str) and was_at != place:
+        raise PipelineError(
+            f"state: {place} was at {was_at} when its pipeline ran last, and matches that it has "
+            "told there would be told again. Move it back, or leave a link to it in the old place "
+            "and name that"
+        )
+    for name, own in _sources(settings).items():
         before = held.get(name)
         if isinstance(before, dict) and before != own:
             raise PipelineError(
@@ -40,12 +49,12 @@ def check_identity(state: StateFolder, settings: PipelineSettings) -> None:
 
 def keep_identity(state: StateFolder, settings: PipelineSettings) -> None:
     """Write down whose the state is."""
-    own = _identity(settings)
+    own = {**_sources(settings), "state": _path(state.path)}
     if state.read(_FILE) != own:
         state.keep(_FILE, own)
 
 
-def _identity(settings: PipelineSettings) -> dict[str, dict[str, Any]]:
+def _sources(settings: PipelineSettings) -> dict[str, dict[str, Any]]:
     events = settings.events
     place = _path(events.path) if events.source == "files" else events.topic
     return {
