@@ -233,3 +233,35 @@ def test_a_refusal_leaves_the_lock_free() -> None:
         index.remove("s1")
     with ThreadPoolExecutor(1) as other:
         assert other.submit(index._engine.lock.acquire, timeout=5).result()
+
+
+@pytest.mark.parametrize("name", ["tamis-merge", "tamis-moving"])
+def test_merging_is_tried_again_where_no_thread_could_be_had(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, start, refused = Index(), threading.Thread.start, []
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == name:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    is_moving = name == "tamis-moving"
+    monkeypatch.setattr(moving, "MIN_DELTA", 20)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    n = 0
+    while not refused:
+        index.add(_near(f"s{n}") if is_moving else Subscription(f"s{n}", f"x > {-n}"))
+        n += 1
+    index._engine.wait_for_merging()
+    monkeypatch.setattr(threading.Thread, "start", start)
+    started: list[str] = []
+    monkeypatch.setattr(
+        threading.Thread, "start", lambda thread: (started.append(thread.name), start(thread))
+    )
+    while name not in started:
+        index.add(_near(f"s{n}") if is_moving else Subscription(f"s{n}", f"x > {-n}"))
+        n += 1
+    index._engine.wait_for_merging()
+    assert len(index.match(EVENT)) == len(index) == n

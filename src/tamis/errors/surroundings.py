@@ -31,7 +31,8 @@ class UnfinishedChange(TamisError):
 
     Raised by changes, when the index is saved and when it is asked for a subscription or for the
     deliveries, after an interrupt (Ctrl-C) or a lack of memory ended a change in the middle.
-    Matching goes on, and sees nothing of that change; `len`, `in` and `stats` may.
+    Matching goes on, and sees nothing of that change, or all of it where only its end was missing;
+    `len`, `in` and `stats` may see parts.
 
     What to do: make the index anew from its subscriptions, or open it from its files.
     """

@@ -16,6 +16,7 @@ from tamis.errors import UnfinishedChange
 from tamis.index.blocks import Array, Block
 from tamis.index.building import build_blocks
 from tamis.index.head import HEAD_SLOTS, Head, HeadView, SealedHead
+from tamis.index.merge_thread import has_started, is_under_way
 from tamis.index.movers import NewMover
 from tamis.index.moving import Moving, MovingParts, MovingView
 from tamis.index.ranges import Box
@@ -62,7 +63,7 @@ class Engine:
         """Refuse to go on from the middle of a change. Whoever has taken the lock asks first."""
         if self._is_unfinished:
             raise UnfinishedChange(
-                "a change of the index was broken off halfway; it matches as before that change, "
+                "a change of the index was broken off halfway; it matches as before or after it, "
                 "but can no longer be changed or saved: make it anew, or open it from its files"
             )
 
@@ -227,9 +228,13 @@ class Engine:
     # -- merging
 
     def _start_merging(self) -> None:
-        if self._merging is None and (self._must_look or _to_merge(self.state.segments)):
+        """Let a thread merge what there is to merge; if none can be had, the next change tries."""
+        if is_under_way(self._merging):
+            return
+        if self._must_look or _to_merge(self.state.segments):
             self._merging = threading.Thread(target=self._merge, name="tamis-merge", daemon=True)
-            self._merging.start()
+            if not has_started(self._merging):
+                self._merging = None
 
     def _merge(self) -> None:
         try:
@@ -288,7 +293,7 @@ class Engine:
 
     def wait_for_merging(self) -> None:
         """Return when no merge is under way."""
-        while (thread := self._merging) is not None:
+        while (thread := self._merging) is not None and is_under_way(thread):
             thread.join()
         if self.moving is not None:
             self.moving.wait_for_merging()

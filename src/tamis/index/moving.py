@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.index.merge_thread import has_started, is_under_way
 from tamis.index.movers import Area, MoverTable, NewMover, area_of, grown
 from tamis.index.revision import Ask, Place
 from tamis.kernels.moving import (
@@ -258,7 +259,7 @@ class Moving:
 
         ``show`` lets readers see the view that comes of it.
         """
-        if self._n_live < self._limit() or self._merging is not None:
+        if self._n_live < self._limit() or is_under_way(self._merging):
             return
         if not self._n_frozen:
             self._live, self._n_frozen, self._n_live = 3 - self._live, self._n_live, 0
@@ -267,16 +268,17 @@ class Moving:
         self._merging = threading.Thread(
             target=self._merge, args=(show,), name="tamis-moving", daemon=True
         )
-        self._merging.start()
+        if not has_started(self._merging):
+            self._merging = None  # the next change tries again
 
     def wait_if_behind(self) -> None:
         """Wait for the merging if too much is left to it; to be called after publishing."""
-        while self._merging is not None and self._n_live >= MAX_WAITING * self._limit():
+        while is_under_way(self._merging) and self._n_live >= MAX_WAITING * self._limit():
             self._merged.wait()
 
     def wait_for_merging(self) -> None:
         """Return when no merge is under way."""
-        while (thread := self._merging) is not None:
+        while (thread := self._merging) is not None and is_under_way(thread):
             thread.join()
 
     def _merge(self, show: Callable[[MovingView], None]) -> None:
