@@ -269,6 +269,21 @@ def test_later_files_wait_for_one_that_is_not_whole(
     assert "5.parquet" in source.waiting_for
 
 
+def test_a_last_file_that_cannot_be_opened_is_told_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = ChangeDirectory(tmp_path)
+    write_lines(tmp_path / "1.jsonl", upsert(1))
+    (tmp_path / "2.jsonl").mkdir()  # root, too, cannot read it as a file
+    assert sequences(source, 0) == [1]
+    assert "2.jsonl cannot be read (" in source.waiting_for
+    assert "2.jsonl cannot be read (" in caplog.text
+    (tmp_path / "2.jsonl").rmdir()
+    write_lines(tmp_path / "2.jsonl", upsert(2))
+    assert sequences(source, 1) == [2]
+    assert source.waiting_for == ""
+
+
 def test_a_change_that_cannot_be_read_is_kept_and_changes_nothing(
     store: SnapshotStore, tmp_path: Path
 ) -> None:

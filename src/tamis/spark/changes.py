@@ -104,7 +104,8 @@ class ChangeDirectory:
 
     Files are read in the order of their names, and sequences grow from file to file. A file of
     JSON lines may still be written to: a line counts when its end is there. A Parquet file
-    counts when it is whole. While a file is not, later ones wait, so that nothing is passed over.
+    counts when it is whole. While a file is not, or cannot be read, later ones wait, so that
+    nothing is passed over.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -113,7 +114,7 @@ class ChangeDirectory:
             raise PipelineError(f"there is no directory {path} of changes; make it first")
         self._known: dict[str, _Known] = {}
         self.waiting_for = ""
-        """The file that later ones wait for, and why; empty if all is read."""
+        """The file that is waited for, and why; empty if all is read."""
 
     def after(self, sequence: int) -> list[Change]:
         """The changes after a sequence."""
@@ -124,9 +125,10 @@ class ChangeDirectory:
             try:
                 found, rest = self._read(file, sequence)
             except (OSError, pa.ArrowException) as error:
-                found, rest = [], str(error).strip()
+                self.waiting_for = f"{file} {_trouble(error)}"
+                break
             changes += (one for one in found if one.problem or one.sequence > sequence)
-            if rest and (position < len(files) - 1 or file.suffix == ".parquet"):
+            if rest and position < len(files) - 1:  # lines may still be added to the last
                 self.waiting_for = f"{file} is not whole: {rest}"
                 break
         if self.waiting_for and self.waiting_for != was_waiting:
@@ -157,6 +159,13 @@ class ChangeDirectory:
         last = max([known.last, sequence, *(change.sequence for change in changes)])
         self._known[file.name] = _Known(signature, read_bytes, last)
         return changes, "" if read_bytes >= status.st_size else _HALF_A_LINE
+
+
+def _trouble(error: Exception) -> str:
+    """Why a file is waited for; what the system says has a number, what Arrow says has none."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read ({error}); let your user read it"
+    return f"is not whole: {str(error).strip()}"
 
 
 _HALF_A_LINE = "its last line does not end"
