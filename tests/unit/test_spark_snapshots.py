@@ -159,6 +159,31 @@ def test_a_full_disk_leaves_nothing_behind_and_is_tried_again(
     assert len(matched(version, {"x": 1})) == 1
 
 
+def test_a_disk_too_full_for_what_a_version_changes_is_tried_again(
+    store: SnapshotStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "changes").mkdir()
+    write_lines(tmp_path / "changes" / "1.jsonl", {"sequence": 1, "id": "s1", "filter": "x < 5"})
+    store.apply({}, 0)
+    store.keeps_changes = True
+    monkeypatch.setattr("tamis.spark.follower._WAITS_S", (0.0, 0.0, 0.0))
+    n_failures = 0
+
+    def failing_sync(path: Path) -> None:
+        nonlocal n_failures
+        if path.suffix == ".ids" and n_failures < 2:
+            n_failures += 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(snapshots, "sync", failing_sync)
+    with pytest.raises(SnapshotError, match=r"cannot write .*\.ids: .*No space left"):
+        store.apply({}, 1)
+    assert not list((store.path / "versions").glob("*.ids"))
+    version = Follower(store, ChangeDirectory(tmp_path / "changes")).refresh()
+    assert (n_failures, version.number) == (2, 2)
+    assert store.changed(1, 2) == {"s1"}
+
+
 def test_what_was_written_before_the_disk_was_full_is_removed(
     store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

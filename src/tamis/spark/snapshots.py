@@ -221,9 +221,13 @@ class SnapshotStore:
     def _write_changed(self, ids: list[str]) -> None:
         """For the next version; written before it, so that whoever sees it knows its changes."""
         file = self._file((self.numbers() or [0])[-1] + 1).with_suffix(".ids")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"id": pa.array(ids, pa.string())}), file)
-        sync(file)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({"id": pa.array(ids, pa.string())}), file)
+            sync(file)
+        except OSError as error:
+            file.unlink(missing_ok=True)
+            raise SnapshotError(f"cannot write {file}: {error}") from error
 
     def _changed(
         self, token: int, place: TokenPlace, changes: dict[str, Subscription | None]
