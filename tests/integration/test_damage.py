@@ -134,6 +134,16 @@ def test_ids_of_csv_are_texts_as_they_stand(spark: SparkSession, tmp_path: Path)
     assert case.dead() == []
 
 
+def test_columns_of_csv_have_any_names(spark: SparkSession, tmp_path: Path) -> None:
+    """Also those under which faulty lines, and what is wrong with them, stand otherwise."""
+    case = Case(tmp_path, "csv")
+    case.save({"sequence": 2, "id": "cheap", "filter": "_error = 'boom' AND _corrupt_record = 1"})
+    case.put("1.csv", "id,price,_error,_corrupt_record\na,1,boom,1\nb,dear,boom,1\nc,1,,1\n")
+    case.run("events.schema=id string, price double, _error string, _corrupt_record int")
+    assert case.told() == ["a"]
+    assert [row["__corrupt_record"] for _, row in case.dead()] == ["b,dear,boom,1"]
+
+
 def test_quotes_and_bytes_in_csv(spark: SparkSession, tmp_path: Path) -> None:
     case = Case(tmp_path, "csv")
     case.put("1.csv", 'id,price\n"c""d",1\n"x\ny",2\n"z, z",3\n')

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tamis.errors import PipelineError
 from tamis.spark.change_store import ChangeStore
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
 LINE = "value"  # the column of Spark's text source
-CORRUPT, ERROR = "_corrupt_record", "_error"
+CORRUPT, ERROR = "_corrupt_record", "_error"  # or else these with more of "_" before them
 NOT_UTF8 = "\ufffd"  # what Spark reads in the place of bytes that are no text
 # As RFC 4180 has it: two quotes are one, and lines may break inside them.
 _CSV = {"header": "true", "escape": '"', "multiLine": "true"}
@@ -53,11 +54,43 @@ def open_events(spark: SparkSession, settings: EventSettings) -> tuple[DataFrame
         objects = [LINE, *columns.json_objects]
         whole = replace(mapping, json=objects, attributes=None, fields=columns.attributes)
         return reader.text(_folder(settings)).where(f"trim({LINE}) != ''"), whole
-    frame = _open_table(spark, settings)
-    return _with_errors(frame, mapping) if settings.format == "csv" else (frame, mapping)
+    ddl = settings.columns_ddl or learned_columns(spark, settings)
+    if settings.format == "csv":
+        return _open_csv(spark, settings, ddl, mapping)
+    reader = _file_reader(spark, settings).schema(ddl)
+    return reader.format(settings.format).load(_folder(settings)), mapping
 
 
-def _with_errors(frame: DataFrame, mapping: EventMapping) -> tuple[DataFrame, EventMapping]:
+def _open_csv(
+    spark: SparkSession, settings: EventSettings, ddl: str, mapping: EventMapping
+) -> tuple[DataFrame, EventMapping]:
+    """Files of CSV with a header."""
+    from pyspark.sql.types import StructType
+
+    names = cast(StructType, StructType.fromDDL(ddl)).names
+    corrupt, error = free_name(CORRUPT, names), free_name(ERROR, names)
+    # Else values would be taken by their position, whatever the header says they are.
+    reader = _file_reader(spark, settings).options(**_CSV, enforceSchema="false")
+    reader = reader.option("columnNameOfCorruptRecord", corrupt)
+    frame = reader.schema(f"{ddl}, {corrupt} string").csv(_folder(settings))
+    return _with_errors(frame, mapping, corrupt, error)
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """A name that is not taken; to Spark ID and id are one.
+
+    >>> free_name("_error", ["id"]), free_name("_error", ["id", "_Error"])
+    ('_error', '__error')
+    """
+    folded = {one.lower() for one in taken}
+    while name in folded:
+        name = f"_{name}"
+    return name
+
+
+def _with_errors(
+    frame: DataFrame, mapping: EventMapping, corrupt: str, error_name: str
+) -> tuple[DataFrame, EventMapping]:
     """Rows of CSV with what is wrong with their lines, which stand beside that as they are.
 
     Spark puts the same sign for all bytes that are not UTF-8: such texts are not what was written.
@@ -66,14 +99,15 @@ def _with_errors(frame: DataFrame, mapping: EventMapping) -> tuple[DataFrame, Ev
 
     quoted = {name: "`" + name.replace("`", "``") + "`" for name in frame.columns}
     texts = [f.col(quoted[name]) for name, kind in frame.dtypes if kind == "string"]
-    error = f.when(f.col(CORRUPT).isNotNull(), "the line does not fit the columns").when(
+    error = f.when(f.col(corrupt).isNotNull(), "the line does not fit the columns").when(
         f.concat_ws("", *texts).contains(NOT_UTF8),
         f"the line holds bytes that are not UTF-8, or {NOT_UTF8}, which stands for them",
     )
     wanted = mapping.attributes
     if wanted is None:
-        wanted = [name for name in frame.columns if name != CORRUPT]
-    return frame.withColumn(ERROR, error), replace(mapping, error=ERROR, attributes=wanted)
+        wanted = [name for name in frame.columns if name != corrupt]
+    told = frame.withColumn(error_name, error)
+    return told, replace(mapping, error=error_name, attributes=wanted)
 
 
 def _open_topic(spark: SparkSession, settings: EventSettings) -> DataFrame:
@@ -99,18 +133,6 @@ def _folder(settings: EventSettings) -> str:
     """The folder of the files, as Spark takes it."""
     assert settings.path is not None
     return plain_path(settings.path)
-
-
-def _open_table(spark: SparkSession, settings: EventSettings) -> DataFrame:
-    """Files of rows: CSV with a header, or Parquet."""
-    ddl = settings.columns_ddl or learned_columns(spark, settings)
-    reader = _file_reader(spark, settings)
-    if settings.format == "csv":
-        reader = reader.options(**_CSV).option("columnNameOfCorruptRecord", CORRUPT)
-        # Else values would be taken by their position, whatever the header says they are.
-        reader = reader.option("enforceSchema", "false")
-        ddl += f", {CORRUPT} string"
-    return reader.schema(ddl).format(settings.format).load(_folder(settings))
 
 
 def learned_columns(spark: SparkSession, settings: EventSettings) -> str:
