@@ -21,6 +21,7 @@ from tamis.spark import MatchLog, layers
 from tamis.spark.pins import Pin, Pins
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.settings import read_settings
+from tamis.spark.sources import learned_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -346,6 +347,28 @@ def test_columns_that_are_learned_are_kept(spark: SparkSession, tmp_path: Path) 
     case.put("3.parquet", prices(c=20.0).append_column("new", pa.array(["y"])))
     case.run("events.schema=id string, price double, new string")
     assert case.told() == ["a", "b", "c"]
+
+
+def test_learned_columns_have_any_names(spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(tmp_path, "parquet")
+    car = pa.array([{"top speed": 180, "größe": {"a-b": [1.0]}}])
+    case.put("1.parquet", prices(a=1.0).append_column("car", car).append_column("a`b", car))
+    events = read_settings(case.folder / "pipeline.toml", ["events.schema="]).events
+    read = spark.read.schema(learned_columns(spark, events)).parquet(str(events.path))
+    assert read.dtypes == spark.read.parquet(str(events.path)).dtypes
+    case.save({"sequence": 2, "id": "cheap", "filter": '"car.top speed" > 150'})
+    case.run("events.schema=")
+    assert case.told() == ["a"]
+
+
+def test_a_file_whose_columns_cannot_be_learned_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    case = Case(tmp_path, "parquet")
+    at = pa.array([0], pa.timestamp("ns", "UTC"))
+    case.put("1.parquet", prices(a=1.0).append_column("at", at))
+    with pytest.raises(PipelineError, match=r"learned from .*1\.parquet: .*NANOS.*; write it with"):
+        case.run("events.schema=")
 
 
 def test_columns_that_only_spark_refuses(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,13 +11,15 @@ from tamis.spark.change_store import ChangeStore
 from tamis.spark.changes import ChangeDirectory, ChangeSource, ChangeTable
 from tamis.spark.database import DatabaseOutbox
 from tamis.spark.events import EventMapping
+from tamis.spark.failures import reason_of
 from tamis.spark.outbox import Outbox, ParquetOutbox
 from tamis.spark.paths import has_pattern, plain_path
 from tamis.spark.settings import EventSettings, SubscriptionSettings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
+    from pyspark.sql.types import StructType
 
 LINE = "value"  # the column of Spark's text source
 CORRUPT, ERROR = "_corrupt_record", "_error"  # or else these with more of "_" before them
@@ -136,7 +138,9 @@ def _folder(settings: EventSettings) -> str:
 
 
 def learned_columns(spark: SparkSession, settings: EventSettings) -> str:
-    """The columns of the files that are there."""
+    """The columns of the files that are there, as Spark spells them."""
+    from pyspark.sql.types import StringType
+
     reader = spark.read.format(settings.format)
     if settings.format == "csv":
         reader = reader.options(**_CSV).option("inferSchema", "true")
@@ -149,10 +153,30 @@ def learned_columns(spark: SparkSession, settings: EventSettings) -> str:
             f"there is no {settings.format} file in {settings.path} to learn the columns from; "
             "give events.schema, as in schema = 'id string, price double'"
         )
-    kinds = {one.name: one.dataType.simpleString() for one in reader.load(files).schema}
-    if settings.format == "csv" and settings.columns.id in kinds:
-        kinds[settings.columns.id] = "string"  # as a number 007 would be 7
-    return ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
+    columns = _schema_of(reader, files)
+    for one in columns:
+        if settings.format == "csv" and one.name == settings.columns.id:
+            one.dataType = StringType()  # as a number 007 would be 7
+    return columns.toDDL()
+
+
+def _schema_of(reader: DataFrameReader, files: list[str]) -> StructType:
+    """The columns of files; says of which file Spark cannot tell them."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return reader.load(files).schema
+    except PySparkException:
+        for file in files:  # Spark looks at the first, and seldom at more
+            try:
+                reader.load(file).schema  # noqa: B018
+            except PySparkException as error:
+                raise PipelineError(
+                    f"the columns of events cannot be learned from {file}: {reason_of(error)}; "
+                    "write it with types that Spark reads, such as timestamps in microseconds, or "
+                    "take it out of the folder"
+                ) from error
+        raise
 
 
 def open_changes(spark: SparkSession, settings: SubscriptionSettings) -> ChangeSource:
