@@ -321,7 +321,8 @@ def test_a_change_that_cannot_be_read_is_kept_and_changes_nothing(
     with (folder / "1.jsonl").open("a") as file:
         file.write("{ nonsense\n")
     bad = [{"sequence": 3, "id": "s1", "filter": "x <"}, {"sequence": 4, "op": "drop", "id": "s1"}]
-    bad += [{"sequence": "5", "id": "s1"}, {"sequence": 6, "op": "delete", "id": None}]
+    bad += [{**upsert(1, "s9"), "sequence": True}, {"sequence": "5", "id": "s1"}]
+    bad += [{"sequence": 6, "op": "delete", "id": None}]
     write_lines(folder / "1.jsonl", *bad, {"sequence": 7, "op": "delete", "id": "s2"})
     pq.write_table(pa.table({"sequence": [8], "name": ["s1"]}), folder / "2.parquet")
     version = follower.refresh()
@@ -333,8 +334,9 @@ def test_a_change_that_cannot_be_read_is_kept_and_changes_nothing(
         return sorted(json.loads(file.read_text())["reason"] for file in files)
 
     reasons = rejected()
-    assert len(reasons) == 6
-    for part in ["not JSON", "op 'drop'", "sequence '5'", "non-empty text", "no column 'id'"]:
+    assert len(reasons) == 7
+    parts = ["not JSON", "op 'drop'", "sequence True", "sequence '5'", "non-empty text"]
+    for part in [*parts, "no column 'id'"]:
         assert any(part in reason for reason in reasons), part
     assert Follower(store, ChangeDirectory(folder)).refresh() == version  # a restart
     assert rejected() == reasons

@@ -262,8 +262,7 @@ def _is_known(line: bytes, sequence: int) -> bool:
         held = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    number = held.get("sequence") if isinstance(held, dict) else None
-    return isinstance(number, int) and 0 < number <= sequence
+    return isinstance(held, dict) and 0 < _whole(held.get("sequence")) <= sequence
 
 
 def _read_table(file: Path, sequence: int) -> Iterator[Change]:
