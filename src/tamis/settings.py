@@ -50,6 +50,10 @@ def _spelt(span: timedelta) -> str:
     return f"{milliseconds // _MILLISECONDS[unit]} {unit}"
 
 
+# How pydantic names plain kinds of values, and that a value is not of them.
+_SIMPLE = ("str", "int", "float", "bool")
+_SIMPLE_EXPECTED = ("string_type", "int_type", "float_type", "bool_type")
+
 _AS_TEXT = PlainSerializer(_spelt, when_used="json")
 Span = Annotated[timedelta, BeforeValidator(_span), _AS_TEXT]
 LongSpan = Annotated[timedelta, BeforeValidator(_long_span), _AS_TEXT]
@@ -85,8 +89,9 @@ def read_settings_file(path: Path, kind: type[S], changes: Sequence[str] = ()) -
     try:
         return kind.model_validate(held)
     except ValidationError as error:
-        told = "\n".join(f"  {_told(one, kind)}" for one in error.errors())
-        raise InvalidSettings(f"{path} cannot be used:\n{told}") from None
+        # A value that may be of several kinds has a mistake for each of them.
+        told = dict.fromkeys(f"  {_told(one, kind)}" for one in error.errors())
+        raise InvalidSettings(f"{path} cannot be used:\n" + "\n".join(told)) from None
 
 
 def _change(held: dict[str, Any], change: str) -> None:
@@ -115,10 +120,29 @@ def _told(error: Any, kind: type[Section]) -> str:
         )
     if error["type"] == "missing":
         return f"{place}: is missing"
+    unquoted = _unquoted(error, kind)
+    if unquoted is not None:
+        return unquoted
     said = str(error["msg"]).removeprefix("Value error, ")
     given = error["input"]
     shown = f" ({given!r} was given)" if _may_be_shown(place, given) else ""
     return f"{place}: {said[0].lower()}{said[1:]}{shown}"
+
+
+def _unquoted(error: Any, kind: type[Section]) -> str | None:
+    """What to say of ``spark.master = …`` where names are free: to TOML these are sections."""
+    place, given = list(error["loc"]), error["input"]
+    if place and place[-1] in _SIMPLE:  # the kind that was tried, where a value may be of several
+        del place[-1]
+    is_wrong = isinstance(given, dict) and given and error["type"] in _SIMPLE_EXPECTED
+    if not is_wrong or _names_beside(place, kind):
+        return None
+    section = ".".join(str(part) for part in place[:-1])
+    name = str(place[-1])
+    while isinstance(given, dict) and given:
+        inner = next(iter(given))
+        name, given = f"{name}.{inner}", given[inner]
+    return f'{section}: without quotes a dot begins a section; put the name in quotes: "{name}" = …'
 
 
 def _may_be_shown(place: str, given: Any) -> bool:

@@ -152,6 +152,21 @@ def test_many_mistakes_are_named_at_once(tmp_path: Path) -> None:
     assert "secret" not in said
 
 
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [("spark", "spark.ui.enabled"), ("events.options", "kafka.security.protocol")],
+)
+def test_names_that_must_stand_in_quotes(tmp_path: Path, section: str, key: str) -> None:
+    text = WHOLE.partition("[spark]")[0] + f'[{section}]\n{key} = "geheim"\n'
+    with pytest.raises(InvalidSettings) as raised:
+        read(tmp_path, text)
+    said = str(raised.value)
+    assert f"  {section}: without quotes a dot begins a section" in said
+    assert f'put the name in quotes: "{key}" = …' in said
+    assert len(said.splitlines()) == 2
+    assert "geheim" not in said
+
+
 def test_columns_may_be_fields_of_json(tmp_path: Path) -> None:
     whole = WHOLE.replace('"id string,', '"body string,')
     assert read(tmp_path, whole, 'events.columns.json=["body"]').events.columns_ddl
