@@ -20,6 +20,8 @@ from tamis.errors import InvalidSettings
 __all__ = ["LongSpan", "Section", "Span", "Whole", "read_settings_file", "read_toml"]
 
 _SPAN = re.compile(r"(0|[1-9]\d{0,8}) ?(ms|s|min|h|d)", re.ASCII)
+# What settings, also those of Spark and Kafka, are called that hold a secret.
+_SECRET = re.compile(r"(?i)password|passphrase|secret|credential|access[._-]?key|token\b|jaas")
 _LONGEST = timedelta(days=36_500)  # no clock, and not Spark's, goes further than it can be added to
 _MILLISECONDS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -147,7 +149,9 @@ def _unquoted(error: Any, kind: type[Section]) -> str | None:
 
 def _may_be_shown(place: str, given: Any) -> bool:
     """Whether it is short, and no secret: addresses may have a password in them."""
-    is_secret = "password" in place or (isinstance(given, str) and "://" in given)
+    if isinstance(given, list | tuple):
+        return all(_may_be_shown(place, one) for one in given)
+    is_secret = _SECRET.search(place) or (isinstance(given, str) and "://" in given)
     return not is_secret and not isinstance(given, dict)
 
 

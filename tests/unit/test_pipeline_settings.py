@@ -167,6 +167,23 @@ def test_names_that_must_stand_in_quotes(tmp_path: Path, section: str, key: str)
     assert "geheim" not in said
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        'notifications.outbox=["postgresql://zoe:geheim@db/x"]',
+        'spark.ssl.keyPassword=["geheim"]',
+        'spark.hadoop.fs.s3a.access.key=["geheim"]',
+        'events.options={"kafka.sasl.jaas.config"=["geheim"]}',
+    ],
+)
+def test_secrets_are_not_told_whatever_they_stand_in(tmp_path: Path, change: str) -> None:
+    with pytest.raises(InvalidSettings, match="input should be") as raised:
+        read(tmp_path, WHOLE, change)
+    assert "geheim" not in str(raised.value)
+    with pytest.raises(InvalidSettings, match=r"\(\[4\] was given\)"):
+        read(tmp_path, WHOLE, "matching.tokens=[4]")
+
+
 def test_columns_may_be_fields_of_json(tmp_path: Path) -> None:
     whole = WHOLE.replace('"id string,', '"body string,')
     assert read(tmp_path, whole, 'events.columns.json=["body"]').events.columns_ddl
