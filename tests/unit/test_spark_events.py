@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -294,6 +295,23 @@ def test_what_python_cannot_hold_inside_of_others_is_told_too() -> None:
     assert json.loads(row_as_json(batch, 0)) == {"id": "1", "deep": {"a": "y", "b": ["x", "\\xff"]}}
     ((_, reason),) = EventReader(EventMapping(), batch.schema).read(batch).dead
     assert "\\xff" in reason
+
+
+def test_times_whose_years_arrow_cannot_count_are_told_as_microseconds() -> None:
+    us = np.datetime64("99999-01-01", "us").astype(int).item()
+    days = np.datetime64("99999-01-01", "D").astype(int).item()
+    columns = {
+        "us": pa.array([us], pa.timestamp("us")),
+        "s": pa.array([-us // 1_000_000], pa.timestamp("s", "UTC")),
+        "day": pa.array([days], pa.int32()).cast(pa.date32()),
+        "near": pa.array([2**59], pa.timestamp("us")),
+    }
+    told = json.loads(row_as_json(pa.RecordBatch.from_pydict(columns), 0))
+    assert told["us"] == told["day"] == f"{us} microseconds since 1970"
+    assert told["s"] == f"-{us} microseconds since 1970"
+    assert told["near"].startswith("20237-")  # as Arrow spells it
+    (_, reason) = read({"id": ["a"], "at": columns["us"]}).dead[0]
+    assert f"{us} microseconds since 1970" in reason
 
 
 def test_coordinates_may_be_decimals() -> None:

@@ -17,6 +17,11 @@ from tamis.values import load_json
 if TYPE_CHECKING:
     from tamis.spark.events import EventMapping
 
+# Arrow counts years in 16 bits: from 32768 on, and from as long before, its texts are of others.
+_LAST_SPELT_US = 970_000_000_000_000_000
+_DAY_US = 86_400_000_000
+_UNITS_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
 
 @dataclass(slots=True)
 class Row:
@@ -175,10 +180,23 @@ def _shown(scalar: pa.Scalar) -> Any:
     if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
         held: bytes = scalar.as_buffer().to_pybytes()
         return held.decode(errors="backslashreplace")  # not UTF-8: every byte can be told
+    microseconds = _microseconds(scalar)
+    if abs(microseconds) > _LAST_SPELT_US:
+        return f"{microseconds} microseconds since 1970"
     try:
         return str(scalar.cast(pa.string()).as_py())
     except pa.ArrowException:
         return f"a value of type {scalar.type}"
+
+
+def _microseconds(scalar: pa.Scalar) -> int:
+    """How far a time is from 1970; 0 for what is none."""
+    kind = scalar.type
+    if pa.types.is_date32(kind):
+        return int(scalar.value) * _DAY_US
+    if pa.types.is_timestamp(kind) and kind.unit in _UNITS_US:
+        return int(scalar.value) * _UNITS_US[kind.unit]
+    return 0
 
 
 def _reader(kind: pa.DataType) -> Callable[[Any], Any]:
