@@ -336,6 +336,13 @@ def test_a_point_and_an_attribute_of_its_name_are_given_twice(as_json: bool) -> 
     assert "'place' is given twice" in events.dead[0][1]
 
 
+def test_a_side_of_a_point_may_have_the_name_of_the_column_of_lines() -> None:
+    columns = {"value": ['{"id": "a", "value": 4, "lat": 52}']}
+    mapping = EventMapping(json=["value"], points={"place": ("value", "lat")})
+    mapping.check(pa.RecordBatch.from_pydict(columns).schema)
+    assert attributes(read(columns, mapping)) == [{"place": (Point(4, 52),)}]
+
+
 def test_fields_of_lines_are_chosen_and_hold_json_themselves() -> None:
     line = {"value": "a", "car": {"mark": "FORD", "year": 2014}, "x": 1, "body": '{"y": 2}'}
     mapping = EventMapping(id="value", json=["value", "body"], fields=["car.mark", "y"])

@@ -311,7 +311,8 @@ def _check_own(mapping: EventMapping, schema: pa.Schema) -> None:
         if not any(test(kind) for test in allowed):
             raise InvalidEvent(f"the column {name!r} is of type {kind}; expected {what}")
     for pair in mapping.points.values():
-        for name in set(pair) & set(schema.names):
+        # A side that has the name of a JSON column is a field of the object.
+        for name in (set(pair) & set(schema.names)) - set(mapping.prefix_of_json):
             kind = schema.field(name).type
             if not any(test(kind) for test in _COORDINATES):
                 raise InvalidEvent(f"the column {name!r} of a point is {kind}; expected numbers")
