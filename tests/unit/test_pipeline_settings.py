@@ -121,6 +121,8 @@ def test_changes_win_over_the_file(tmp_path: Path) -> None:
         ),
         ('"outbox"', '"foo://x"', "notifications.outbox: expected a folder, sqlite:///path or"),
         ('"outbox"', '"sqlite:///:memory:"', "notifications.outbox: expected a folder, sqlite"),
+        ('path = "in"', 'path = ""', "events.path: expected a path, not an empty text"),
+        ('state = "state"', 'state = ""', "state: expected a path, not an empty text"),
         ('"outbox"', '""', "notifications.outbox: expected a folder"),
         (
             'path = "searches"',
@@ -258,6 +260,27 @@ def test_the_outbox_is_looked_at_before_spark_starts(
     (tmp_path / "taken").touch()
     with pytest.raises(PipelineError, match=rf"notifications\.outbox: .*{said}"):
         Pipeline(read(tmp_path, WHOLE, f"notifications.outbox={outbox}")).check()
+
+
+@pytest.mark.parametrize(
+    ("setting", "place"),
+    [
+        ("state", "in"),
+        ("state", "link/state"),
+        ("notifications.outbox", "in"),
+        ("notifications.outbox", "sqlite:///in/x.db"),
+        ("subscriptions.path", "in"),
+    ],
+)
+def test_nothing_else_stands_in_the_folder_of_events(
+    tmp_path: Path, setting: str, place: str
+) -> None:
+    for name in ("in", "searches"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("in")
+    with pytest.raises(PipelineError, match=rf"^{setting}: .* is in the folder of events, .*/in,"):
+        Pipeline(read(tmp_path, WHOLE, f"{setting}={place}")).check()
+    Pipeline(read(tmp_path, WHOLE, f"events.path={tmp_path}/in", "state=in2")).check()
 
 
 def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ __all__ = ["initial_mistakes", "place_mistakes", "source_mistakes"]
 
 
 def source_mistakes(settings: PipelineSettings, knows_columns: bool) -> Iterator[str]:
-    """Folders to read that are not there, or have no file to learn the columns of events from."""
+    """Folders to read that are not there, hold other things, or no file to learn columns from."""
     events, subscriptions = settings.events, settings.subscriptions
     for name, path in (("events.path", events.path), ("subscriptions.path", subscriptions.path)):
         if path is not None and not path.is_dir():
             yield f"{name}: there is no folder {path}; make it first"
         elif path is not None and not os.access(path, os.R_OK | os.X_OK):
             yield f"{name}: {path} cannot be read; let your user read it"
+    yield from _inside_mistakes(settings)
     if not knows_columns and _has_no_file(events):
         yield (
             f"events.schema: there is no {events.format} file in {events.path} to learn the "
@@ -54,6 +55,31 @@ def initial_mistakes(path: Path) -> Iterator[str]:
             yield f"subscriptions.initial: {file} cannot be read: {error}"
 
 
+def _inside_mistakes(settings: PipelineSettings) -> Iterator[str]:
+    """What stands in the folder of events, where all files are taken for events."""
+    folder, subscriptions = settings.events.path, settings.subscriptions
+    outbox, url = settings.notifications.outbox, subscriptions.url or ""
+    if folder is None or not folder.is_dir():
+        return
+    places = {
+        "state": settings.state,
+        "subscriptions.path": subscriptions.path,
+        "subscriptions.initial": subscriptions.initial,
+        "subscriptions.url": _sqlite_file(url),
+        "notifications.outbox": _sqlite_file(outbox) if "://" in outbox else Path(outbox),
+    }
+    for name, path in places.items():
+        if path is not None and _is_inside(path, folder):
+            yield (
+                f"{name}: {path} is in the folder of events, {folder}, where all files are read "
+                "as events; name another place"
+            )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
 def _has_no_file(events: EventSettings) -> bool:
     """Whether the folder of events, where there is one, has no file of their format."""
     path = events.path
@@ -74,9 +100,8 @@ def _folder_mistakes(name: str, path: Path) -> Iterator[str]:
 
 def _sqlite_mistakes(name: str, url: str) -> Iterator[str]:
     """Nothing for a database on a server: whether it answers is seen when it is used."""
-    scheme, _, rest = url.partition(":///")
-    file = Path(rest.partition("?")[0])
-    if scheme != "sqlite":
+    file = _sqlite_file(url)
+    if file is None:
         return
     if file.is_dir():
         yield f"{name}: {file} is a folder; expected a file for the database"
@@ -84,3 +109,9 @@ def _sqlite_mistakes(name: str, url: str) -> Iterator[str]:
         yield f"{name}: there is no folder {file.parent} for the database; make it first"
     elif not os.access(file if file.exists() else file.parent, os.W_OK):
         yield f"{name}: {file} cannot be written to; let your user write to it"
+
+
+def _sqlite_file(url: str) -> Path | None:
+    """The file of a database of SQLite."""
+    scheme, _, rest = url.partition(":///")
+    return Path(rest.partition("?")[0]) if scheme == "sqlite" else None

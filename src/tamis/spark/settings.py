@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from tamis.errors import quoted
 from tamis.settings import LongSpan, Section, Whole, read_settings_file
@@ -26,6 +26,15 @@ def _long_enough(span: timedelta) -> timedelta:
     if span < timedelta(seconds=1):
         raise ValueError("expected a length of time of 1 s or more")
     return span
+
+
+def _not_empty(path: Any) -> Any:
+    if path == "":
+        raise ValueError("expected a path, not an empty text; '.' is the folder of this file")
+    return path
+
+
+Place = Annotated[Path, BeforeValidator(_not_empty)]
 
 
 class EventColumns(Section):
@@ -59,7 +68,7 @@ class EventSettings(Section):
     """
 
     source: Literal["files", "kafka"] = "files"
-    path: Path | None = None
+    path: Place | None = None
     format: Format = "jsonl"
     columns_ddl: Annotated[str | None, Field(alias="schema")] = None
     files_per_batch: Annotated[Count, Field(le=_MOST_FILES)] = 1_000
@@ -105,9 +114,9 @@ class SubscriptionSettings(Section):
     ``initial`` is a Parquet table of those to begin with, read at the first start only.
     """
 
-    initial: Path | None = None
+    initial: Place | None = None
     source: Literal["files", "jdbc", "store"] = "files"
-    path: Path | None = None
+    path: Place | None = None
     url: str | None = None
     table: str | None = None
 
@@ -169,7 +178,7 @@ class PipelineSettings(Section):
     """
 
     name: str = "tamis"
-    state: Path
+    state: Place
     events: EventSettings
     subscriptions: SubscriptionSettings
     matching: MatchSettings = MatchSettings()
