@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.stop import Stop
-from tamis.cli.terminal import stderr_console
+from tamis.cli.terminal import INTERRUPTED, stderr_console
 from tamis.spark.pipeline import Pipeline, Status
 from tamis.spark.settings import read_settings
 
@@ -89,17 +89,38 @@ class RunJob:
 
     @contextmanager
     def _stopping_cleanly(self, pipeline: Pipeline) -> Iterator[None]:
-        """SIGTERM ends the watching; whatever ends it, the pipeline is stopped."""
+        """SIGTERM ends the watching; whatever ends it, the pipeline is stopped.
+
+        While it is, SIGTERM says nothing new, and SIGINT ends all at once.
+        """
+        is_ending = False
 
         def stop(signum: int, frame: FrameType | None) -> None:
             self._stopped.say()
 
-        before = signal.signal(signal.SIGTERM, stop)
+        def interrupt(signum: int, frame: FrameType | None) -> None:
+            nonlocal is_ending
+            if is_ending:
+                _end_at_once(pipeline)
+            try:
+                if callable(on_interrupt):
+                    on_interrupt(signum, frame)  # which may let it wait for a better moment
+            except KeyboardInterrupt:
+                is_ending = True
+                raise
+
+        on_interrupt = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGINT, interrupt)
+        on_stop = signal.signal(signal.SIGTERM, stop)
         try:
             yield
         finally:
-            signal.signal(signal.SIGTERM, before)
-            pipeline.stop()
+            is_ending = True
+            try:
+                pipeline.stop()
+            finally:
+                signal.signal(signal.SIGTERM, on_stop)
+                signal.signal(signal.SIGINT, on_interrupt)
 
     def _watch(self, pipeline: Pipeline) -> None:
         console = stderr_console()
@@ -133,6 +154,12 @@ class RunJob:
         for name in ("events", "matches", "notifications", "dead_letters", "index_version"):
             table.add_row(name.replace("_", " "), f"{getattr(status, name):,}")
         stderr_console().print(table)
+
+
+def _end_at_once(pipeline: Pipeline) -> None:
+    """End without a word of what was interrupted, in Python or in Java."""
+    pipeline.abandon()
+    os._exit(INTERRUPTED)
 
 
 def _line(status: Status, last: Status, seconds: float) -> Text:

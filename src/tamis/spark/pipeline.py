@@ -330,6 +330,16 @@ class Pipeline:
             self._spark.stop()
             self._spark = None
 
+    def abandon(self) -> None:
+        """End Spark's Java at once, where it is ours, for a process that ends itself then.
+
+        It is as a crash: nothing is lost, and the next start goes on from the checkpoints.
+        """
+        gateway = None if self._spark is None else self._spark.sparkContext._gateway
+        process = getattr(gateway, "proc", None)
+        if process is not None:
+            process.kill()
+
     def _end_queries(self) -> None:
         """Stop all queries, each after its micro-batch; only then another may have the state."""
         from tamis.spark.notifier import stop_between_batches
