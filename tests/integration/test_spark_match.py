@@ -155,6 +155,21 @@ def test_columns_with_dots_in_their_names(spark: SparkSession, mode: Any) -> Non
     assert json.loads(dead.row) == {"id": None, "price.eur": 1.0, "a`b": 1.0}
 
 
+@pytest.mark.parametrize("mode", ["replicated", "sharded"])
+def test_columns_whose_names_differ_in_case_only(spark: SparkSession, mode: Any) -> None:
+    events = spark.createDataFrame([("a", 1, 9), ("b", 9, 1)], "id string, p int, P int")
+    subscriptions = spark.createDataFrame([("s", "p < 5")], "id string, filter string")
+    (found,) = match(events, subscriptions, columns=["P"], mode=mode, n_shards=2).collect()
+    assert (found.event_id, found.P) == ("a", 9)
+
+
+def test_a_column_that_spark_cannot_hand_over_is_named(spark: SparkSession) -> None:
+    events = spark.sql("SELECT 'a' AS id, 1 AS p, INTERVAL '1' YEAR AS y")
+    subscriptions = spark.createDataFrame([("s", "p < 5")], "id string, filter string")
+    with pytest.raises(InvalidEvent, match=r"the column 'y' is of type interval year, .* drop it"):
+        match(events, subscriptions, mapping=EventMapping(attributes=["p"]))
+
+
 def test_dead_letters_are_given_once_in_every_mode(spark: SparkSession, tmp_path: Path) -> None:
     texts = ['{"x": 1}', "{", "[]", '{"x": [1, {"$range": [2, 1]}]}', None]
     rows = [(f"e{number}", text) for number, text in enumerate(texts)]

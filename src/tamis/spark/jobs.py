@@ -48,9 +48,13 @@ def stoppable(handle: Callable[[DataFrame, int], Any]) -> Callable[[DataFrame, i
 
 
 def map_batches(frame: DataFrame, function: Callable[..., Any], schema: Any) -> DataFrame:
-    """``frame.mapInArrow``, also where names of columns hold dots, which it takes for fields."""
+    """``frame.mapInArrow`` for any names of columns.
+
+    It takes dots for fields, and names that differ in upper and lower case for one.
+    """
     names = frame.columns
-    if not any("." in name or "`" in name for name in names):
+    has_twins = len({name.lower() for name in names}) < len(names)
+    if not has_twins and not any("." in name or "`" in name for name in names):
         return frame.mapInArrow(function, schema)
     numbered = frame.toDF(*(f"_{place}" for place in range(len(names))))
     return numbered.mapInArrow(partial(_renamed, function, names), schema)

@@ -167,10 +167,21 @@ def spread_events(events: DataFrame, plan: tasks.Plan) -> DataFrame:
 
 
 def arrow_schema(events: DataFrame) -> pa.Schema:
-    """The schema the tasks will see."""
+    """The schema the tasks will see; raises InvalidEvent for a column that they cannot."""
+    from pyspark.errors import PySparkTypeError
     from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
 
-    return to_arrow_schema(events.schema, timezone="UTC")
+    fields = []
+    for one in events.schema:
+        try:
+            fields += to_arrow_schema(StructType([one]), timezone="UTC")
+        except PySparkTypeError:
+            raise InvalidEvent(
+                f"the column {one.name!r} is of type {one.dataType.simpleString()}, which Spark "
+                "cannot hand to Python; cast it to a text or a number, or drop it"
+            ) from None
+    return pa.schema(fields)
 
 
 def _result_schema(added: list[Any]) -> Any:
