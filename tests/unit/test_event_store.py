@@ -491,9 +491,11 @@ def test_files_that_are_no_store_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="damaged"):
         EventStore.open(tmp_path / "s")
     manifest = tmp_path / "s" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 9'))
-    with pytest.raises(SnapshotError, match="format 9"):
-        EventStore.open(tmp_path / "s")
+    written = manifest.read_text()
+    for number, what in ((1, "insert the events into a new store"), (9, "upgrade Tamis")):
+        manifest.write_text(written.replace('"format": 2', f'"format": {number}'))
+        with pytest.raises(SnapshotError, match=f"format {number}; this Tamis reads 2.*{what}"):
+            EventStore.open(tmp_path / "s")
     manifest.write_text("{}")
     with pytest.raises(SnapshotError, match="not that of an event store"):
         EventStore.open(tmp_path / "s")

@@ -22,7 +22,7 @@ class SnapshotError(TamisError):
     is none, damaged, or of the format of another version of Tamis; and when the disk fails.
 
     What to do: give a new path to save to. What is damaged or of another format is saved anew from
-    its subscriptions; docs/operations.md says how a pipeline does that.
+    its subscriptions or events; docs/operations.md says how a pipeline does that.
     """
 
 

@@ -22,7 +22,7 @@ from tamis.events.table import EventTable
 from tamis.kernels.event_cells import Cells
 from tamis.slots.texts import Stored
 
-FORMAT = 1
+FORMAT = 2  # what 1 was merged from had lost texts that lie between others of an event
 
 _MANIFEST = "manifest.json"
 _TEXTS = ("letters", "offsets", "table")
@@ -149,9 +149,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise SnapshotError(f"the manifest of {path} cannot be read: {error}") from error
     if not isinstance(manifest, dict) or "segments" not in manifest:
         raise SnapshotError(f"the manifest of {path} is not that of an event store")
-    if manifest.get("format") != FORMAT:
+    given = manifest.get("format")
+    if given != FORMAT:
+        what = (
+            "upgrade Tamis"
+            if isinstance(given, int) and given > FORMAT
+            else "where texts may be missing: insert the events into a new store, and save that"
+        )
         raise SnapshotError(
-            f"the store at {path} has format {manifest.get('format')}; this Tamis reads {FORMAT}, "
-            "save the store anew"
+            f"the store at {path} has format {given!r}; this Tamis reads {FORMAT}, {what}"
         )
     return manifest
