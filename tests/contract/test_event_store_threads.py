@@ -25,6 +25,7 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     Threads take turns so often that a reader comes in the middle of every kind of change.
     """
     monkeypatch.setattr(collection, "HEAD_EVENTS", 64)
+    monkeypatch.setattr(collection, "MANY_DEAD", 4)
     if request.param == "beside the writer":
         monkeypatch.setattr(collection, "MAX_AT_ONCE", 0)
     interval = sys.getswitchinterval()

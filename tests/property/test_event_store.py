@@ -215,6 +215,7 @@ class SmallPartsMachine(StoreMachine):
     def __init__(self) -> None:
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(collection, "HEAD_EVENTS", 4)
+        self.patch.setattr(collection, "MANY_DEAD", 2)
         self.patch.setattr(store, "MIN_TABLE", 1)
         super().__init__()
 

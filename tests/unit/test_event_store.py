@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import re
 import threading
+import weakref
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -174,6 +177,77 @@ def test_a_sweep_is_bounded_and_returns_memory() -> None:
     assert store.stats()["memory"] < before / 2
     assert store.expire(NOON + 9 * MINUTE) == n // 4
     assert store.stats()["n_segments"] == 0
+
+
+def with_a_full_head() -> EventStore:
+    """A store of 150 events in the head, 100 of which expire in a minute."""
+    store = EventStore()
+    for n in range(150):
+        store.insert(Event(f"e{n}", {"x": n}, until=NOON + MINUTE if n % 3 else None), NOON)
+    return store
+
+
+def expire_most(store: EventStore) -> None:
+    assert store.expire(NOON + MINUTE) == 100
+
+
+def delete_most(store: EventStore) -> None:
+    for n in range(150):
+        if n % 3:
+            store.delete(f"e{n}")
+
+
+@pytest.mark.parametrize("drop", [expire_most, delete_most])
+def test_the_head_lets_go_of_what_died(drop: Callable[[EventStore], None]) -> None:
+    store = with_a_full_head()
+    early = store._collection.state
+    drop(store)
+    place = early.place_of("e7", early.clock)
+    assert place is not None  # for who still looks at it
+    assert place.part.event(place.row).attributes == {"x": (7,)}
+    assert len(store._collection.state.head.events) <= 75
+    assert len(store) == store.stats()["n_head_events"] == 50
+    left = [f"e{n}" for n in range(147, -1, -3)]
+    assert store.match(everything(), NOON + MINUTE) == left
+    store.insert(Event("last", {"x": 0}), NOON + MINUTE)
+    assert store.match(everything(), NOON + MINUTE) == ["last", *left]  # arrivals are kept
+
+
+def test_what_the_head_let_go_of_is_freed_at_once() -> None:
+    store = with_a_full_head()
+    old = weakref.ref(store._collection.state.head)
+    gc.disable()
+    try:
+        expire_most(store)
+        assert old() is None
+    finally:
+        gc.enable()
+
+
+def test_a_head_with_few_dead_stays() -> None:
+    store = with_a_full_head()
+    head = store._collection.state.head
+    assert store.expire(NOON + MINUTE, limit=74) == 74  # less than half
+    assert store._collection.state.head is head
+    few = EventStore()
+    for n in range(63):
+        few.insert(Event(f"e{n}", {}, until=NOON + MINUTE), NOON)
+    head = few._collection.state.head
+    assert few.expire(NOON + MINUTE) == 63
+    assert few._collection.state.head is head
+
+
+def test_a_new_head_is_forgotten_if_its_change_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = with_a_full_head()
+    head = store._collection.state.head
+    with monkeypatch.context() as patch:
+        patch.setattr(Collection, "publish", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            store.expire(NOON + MINUTE)
+    assert store._collection.state.head is store._collection._head is head
+    assert len(store) == len(store.match(everything(), NOON)) == 150
+    expire_most(store)
+    assert len(store) == len(store.match(everything(), NOON + MINUTE)) == 50
 
 
 def test_merging_drops_what_has_expired() -> None:

@@ -37,6 +37,7 @@ HEAD_EVENTS = 2048
 MIN_MERGED = 4  # segments
 MAX_AT_ONCE = 2**18  # events that a writer merges itself, in a tenth of a second
 MAX_ROWS = 2**22  # of a segment that merging makes, so that it ends soon
+MANY_DEAD = 64  # events of the head; for fewer it is not worth making a new one
 MANY = 32  # segments; with more, a writer merges whatever there is to merge
 _N_ASKED = 64  # questions that the layout of a new segment follows
 
@@ -213,7 +214,13 @@ class Collection:
             elif len(rows := segment.living(LONG_AGO)):
                 kept.append(self._segment([segment.table], [rows]))
         self._segments = tuple(kept)
+        self.thin()
         return n_swept
+
+    def thin(self) -> None:
+        """Let go of the dead of the head, once they are many and half of it: take a new one."""
+        if self._n_dead >= MANY_DEAD and 2 * self._n_dead >= len(self._head):
+            self._head, self._n_dead = self._head.thinned(), 0
 
     def seal(self, clock: int) -> None:
         """Make a segment of the head, and a new head."""

@@ -162,6 +162,15 @@ class Head:
         death, until = self.cells.death[:n_rows], self.cells.until[:n_rows]
         return np.flatnonzero((death == 0) & (until > clock))
 
+    def thinned(self) -> Head:
+        """A head of the events that did not die; readers of this one are not disturbed."""
+        made = Head(self.capacity)
+        is_dead = self.cells.death[: len(self.events)] != 0
+        for row in np.flatnonzero(~is_dead).tolist():
+            made.append(self.events[row], *self._arrivals[row])
+        self._view = None  # it knows this head: both would wait for the collector of cycles
+        return made
+
     def table(self) -> EventTable:
         """All events as a table."""
         n_rows = len(self.events)

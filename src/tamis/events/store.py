@@ -99,6 +99,7 @@ class EventStore:
             place = self._place_of(id)
             with collection.change(collection.state.clock):
                 collection.bury([place])
+                collection.thin()
 
     def expire(self, now: datetime | None = None, limit: int = 10_000) -> int:
         """Drop at most ``limit`` expired events; return how many."""
