@@ -559,7 +559,7 @@ def test_files_that_are_no_store_are_refused(tmp_path: Path) -> None:
     store.save(tmp_path / "s")
     with pytest.raises(SnapshotError, match="exists"):
         store.save(tmp_path / "s")
-    with pytest.raises(SnapshotError, match="not a store"):
+    with pytest.raises(SnapshotError, match="not an event store"):
         EventStore.open(tmp_path / "nowhere")
     np.save(tmp_path / "s" / "segment.0.flags.npy", np.zeros(5))
     with pytest.raises(SnapshotError, match="damaged"):

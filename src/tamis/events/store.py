@@ -180,10 +180,14 @@ class EventStore:
         files.write(Path(path), state.segments, state.version, state.clock)
 
     @classmethod
-    def open(cls, path: str | Path) -> EventStore:
-        """Open a store that was saved; its arrays are memory-mapped."""
+    def open(cls, path: str | Path, *, verify: bool = False) -> EventStore:
+        """Open a store that was saved.
+
+        Its arrays are mapped, not read, so that this takes little time. ``verify`` reads them and
+        compares their checksums first: a damaged array may otherwise give wrong matches, or crash.
+        """
         store = cls()
-        store._collection = Collection(*files.read(Path(path)))
+        store._collection = Collection(*files.read(Path(path), verify))
         return store
 
     # -- inside

@@ -1,21 +1,12 @@
-"""Index files: a directory of a manifest and arrays, written once, memory-mapped ever after.
-
-manifest.json     format, columns, schema, what kind each part is of, checksums of all
-<name>.npy        an array a file; a name says where the array belongs
-"""
+"""Index files: the array files of an index; the manifest has its columns, schema and parts."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.errors import SnapshotError
 from tamis.index.archive import Archive, Base, BoxBase, OutlineBase, TextBase
 from tamis.index.blocks import Block
 from tamis.index.building import block_of
@@ -28,49 +19,32 @@ from tamis.kernels.moving import Entries, Movers
 from tamis.kernels.scan import Boxes, Constraints
 from tamis.kernels.tests import Tests
 from tamis.model import Schema
+from tamis.slots.array_files import Array, ArrayReader, ArrayWriter, Kind, reading, writing
 from tamis.slots.columns import Columns
 from tamis.slots.texts import Counted, Stored, Texts
 
 FORMAT = 13  # a layout of blocks that changes needs another one: tests know this one's
 
-_MANIFEST = "manifest.json"
-_DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError)
-Array = npt.NDArray[Any]
+_INDEX = Kind(FORMAT, "columns", "index", "an index", "save the index anew")
 
 
 def write(path: Path, parts: Parts, schema: Schema | None) -> None:
     """Write a directory that appears whole or not at all."""
-    if path.exists():
-        raise SnapshotError(f"{path} exists; snapshots are never overwritten, give a new path")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as made:
-            whole = Path(made) / "whole"
-            whole.mkdir()
-            _Writer(whole).write(parts, schema)
-            whole.rename(path)
-    except OSError as error:
-        raise SnapshotError(f"cannot write the index to {path}: {error}") from error
+    with writing(path, _INDEX) as files:
+        _Writer(files).write(parts, schema)
 
 
 def read(path: Path, verify: bool = False) -> tuple[Parts, Schema | None]:
     """The parts of an index, memory-mapped, and its schema; every byte checked if so wanted."""
-    manifest = _read_manifest(path)
-    if verify and "checksums" not in manifest:
-        raise SnapshotError(f"the index at {path} has no checksums; save it anew to verify it")
-    try:
-        held = manifest["schema"]
+    with reading(path, _INDEX, verify) as files:
+        held = files.manifest["schema"]
         schema = None if held is None else Schema(held)
-        return _Reader(path, manifest, verify).read(), schema
-    except _DAMAGED as error:
-        raise SnapshotError(f"the index at {path} is damaged: {error}") from error
+        return _Reader(files).read(), schema
 
 
 class _Writer:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.arrays: dict[str, list[Any]] = {}
-        self.checksums: dict[str, int] = {}
+    def __init__(self, files: ArrayWriter) -> None:
+        self._files, self._save = files, files.save
 
     def write(self, parts: Parts, schema: Schema | None) -> None:
         rows = parts.rows
@@ -84,7 +58,6 @@ class _Writer:
         for name, array in moving.items():
             self._save(name, array)
         manifest = {
-            "format": FORMAT,
             "n_rows": rows.n_rows,
             "schema": None if schema is None else schema.to_json(),
             "columns": parts.columns.names,
@@ -96,17 +69,8 @@ class _Writer:
             "blocks": [self._block(f"block.{i}", block) for i, block in enumerate(parts.blocks)],
             "archive": self._archive(parts),
             "moving": list(moving),
-            "arrays": self.arrays,
-            "checksums": self.checksums,
         }
-        manifest["checksum"] = _checksum_of_manifest(manifest)
-        (self.path / _MANIFEST).write_text(_text_of_manifest(manifest))
-
-    def _save(self, name: str, array: Array) -> None:
-        array = np.ascontiguousarray(array)
-        np.save(self.path / f"{name}.npy", array)
-        self.arrays[name] = [array.dtype.str, list(array.shape)]
-        self.checksums[name] = _checksum(array)
+        self._files.finish(manifest)
 
     def _texts(self, name: str, texts: Texts) -> dict[str, Any]:
         base = texts.stored()
@@ -157,8 +121,8 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, path: Path, manifest: dict[str, Any], verify: bool) -> None:
-        self.path, self.manifest, self.verify = path, manifest, verify
+    def __init__(self, files: ArrayReader) -> None:
+        self.manifest, self._load = files.manifest, files.load
 
     def read(self) -> Parts:
         manifest = self.manifest
@@ -189,19 +153,6 @@ class _Reader:
         return MovingParts(
             Movers(card, radius_m, slots, terms, tests), Places(fence, key, first, entries)
         )
-
-    def _load(self, name: str, mode: str = "r") -> Array:
-        file = self.path / f"{name}.npy"
-        # Files without elements cannot be mapped.
-        array: Array = np.load(file, mmap_mode=mode if file.stat().st_size > 128 else None)  # type: ignore[arg-type]
-        # Kernels trust the sizes of arrays, so a file of another size must not get to them.
-        is_written = [array.dtype.str, list(array.shape)] == self.manifest["arrays"][name]
-        if not is_written or not array.flags.c_contiguous:
-            raise ValueError(f"{file.name} is not the array that was written")
-        if self.verify and _checksum(array) != self.manifest["checksums"][name]:
-            raise ValueError(f"{file.name} does not have the bytes that were written")
-        # A plain array over the mapping: np.memmap objects are slower to hand to kernels.
-        return np.asarray(array)
 
     def _texts(self, held: dict[str, Any]) -> Texts:
         if held["is_counted"]:
@@ -261,36 +212,3 @@ def _moving_arrays(moving: MovingParts | None) -> dict[str, Array]:
         for group, (parts, arrays) in groups.items()
         for part, array in zip(parts, arrays, strict=True)
     }
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((path / _MANIFEST).read_text())
-    except FileNotFoundError:
-        raise SnapshotError(f"{path} is not an index: there is no {_MANIFEST} in it") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise SnapshotError(f"the manifest of {path} cannot be read: {error}") from error
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
-        raise SnapshotError(f"the manifest of {path} does not say its format; it is damaged")
-    if manifest["format"] != FORMAT:
-        what = "upgrade Tamis" if manifest["format"] > FORMAT else "save the index anew"
-        has = f"the index at {path} has format {manifest['format']}"
-        raise SnapshotError(f"{has}; this Tamis reads {FORMAT}, {what}")
-    # Older snapshots have no checksum; they are read as they are.
-    if manifest.get("checksum", given := _checksum_of_manifest(manifest)) != given:
-        raise SnapshotError(f"the manifest of {path} is not the one that was written")
-    return manifest
-
-
-def _checksum(array: Array) -> int:
-    """CRC-32 of an array's bytes: finds every flipped bit, and is fast."""
-    return zlib.crc32(array.reshape(-1).view(np.uint8).data)
-
-
-def _checksum_of_manifest(manifest: dict[str, Any]) -> int:
-    rest = {name: held for name, held in manifest.items() if name != "checksum"}
-    return zlib.crc32(_text_of_manifest(rest).encode())
-
-
-def _text_of_manifest(manifest: dict[str, Any]) -> str:
-    return json.dumps(manifest, indent=1)
