@@ -7,6 +7,7 @@ import math
 import re
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -531,6 +532,79 @@ def test_merging_takes_the_newest_of_like_size() -> None:
     assert n_to_merge([2**20, 2**18, 2**18, 2**17, 2**17]) == 5  # a thread's
     assert n_to_merge([2**21, 2**18, 2**17, 2**17]) == 0
     assert n_to_merge([2**22, 2**22, 2**22, 2**22]) == 0
+
+
+def wordy(names: str, n: int) -> list[Event]:
+    """Events with an id of 4 bytes and a text of 12."""
+    return [Event(f"{names}{i:03}", {"text": f"{names}{i:03}-é-ñ--"}) for i in range(n)]
+
+
+def most_letters(store: EventStore) -> int:
+    return max(max(one.n_letters.values()) for one in store._collection.state.segments)
+
+
+@pytest.mark.parametrize("at_once", [0, 2**18], ids=["beside", "by the writer"])
+def test_no_segment_is_made_of_too_many_texts(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "HEAD_EVENTS", 16)
+    monkeypatch.setattr(collection, "MAX_AT_ONCE", at_once)
+    monkeypatch.setattr(collection, "MAX_LETTERS", 1_000)
+    store = EventStore()
+    for t in range(16):
+        store.insert_many(wordy("abcdefghijklmnop"[t], 20), NOON)
+        store._collection.wait_for_merging()
+    assert 0 < most_letters(store) <= 1_000
+    assert store.stats()["n_segments"] == 4
+    assert len(store.match(everything(), NOON)) == len(store) == 16 * 20
+    assert store.match(Subscription("s", "text = 'c007-é-ñ--'"), NOON) == ["c007"]
+    for n in range(100):  # few letters go on to be merged
+        store.insert_many([Event(f"{n}.{i}", {"x": 1}) for i in range(9)], NOON)
+        store._collection.wait_for_merging()
+    assert store.stats()["n_segments"] < 16
+
+
+def test_ids_count_as_texts_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = [Counter({"": 300}), Counter({"": 300, "t": 1})]
+    monkeypatch.setattr(collection, "MAX_LETTERS", 1_200)
+    assert n_to_merge([10] * 4, segments * 2) == 4
+    monkeypatch.setattr(collection, "MAX_LETTERS", 1_199)
+    assert n_to_merge([10] * 4, segments * 2) == 0
+
+
+def test_a_head_of_too_many_texts_becomes_several_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "MAX_LETTERS", 1_000)
+    store = EventStore()
+    for event in wordy("h", 150):
+        store.insert(event, NOON)
+    store.delete("h003")
+    before = store.match(everything(), NOON), [store[id] for id in store.match(everything(), NOON)]
+    with store._collection.lock, store._collection.change(store._collection.state.clock):
+        store._collection.seal(store._collection.state.clock)
+    assert store.stats()["n_head_events"] == 0
+    assert most_letters(store) <= 1_000
+    found = store.match(everything(), NOON)
+    assert (found, [store[id] for id in found]) == before
+    assert len(store) == 149
+
+
+@pytest.mark.parametrize("way", [list, events_to_arrow])
+def test_too_many_texts_at_once_are_refused(
+    way: Callable[[list[Event]], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MIN_TABLE", 1)
+    monkeypatch.setattr(collection, "HEAD_EVENTS", 16)
+    store = EventStore()
+    monkeypatch.setattr(collection, "MAX_LETTERS", 1_199)
+    with pytest.raises(InvalidEvent, match=r"the attribute 'text' has 1,200 bytes.*at most 1,199"):
+        store.insert_many(way(wordy("a", 100)), NOON)
+    monkeypatch.setattr(collection, "MAX_LETTERS", 399)
+    with pytest.raises(InvalidEvent, match=r"the id has 400 bytes.*in several parts"):
+        store.insert_many(way(wordy("a", 100)), NOON)
+    assert len(store) == 0
+    monkeypatch.setattr(collection, "MAX_LETTERS", 1_200)
+    store.insert_many(way(wordy("a", 100)), NOON)
+    assert len(store.match(everything(), NOON)) == len(store) == 100
 
 
 # -- files

@@ -87,7 +87,19 @@ def table_of_arrow(batch: pa.Table | pa.RecordBatch, arrival: int) -> EventTable
 
 
 def _in_one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    try:
+        return array.combine_chunks()
+    except pa.ArrowInvalid:  # more than two gigabytes of texts
+        raise NotPlain from None
+
+
+def _texts(array: pa.Array) -> pa.Array:
+    try:
+        return array.cast(pa.string())
+    except pa.ArrowInvalid:  # as above
+        raise NotPlain from None
 
 
 def _ids(array: pa.Array) -> pa.Array:
@@ -95,7 +107,7 @@ def _ids(array: pa.Array) -> pa.Array:
         array = array.cast(pa.string())
     if not _is_text(array.type) or array.null_count or pc.any(pc.equal(array, "")).as_py():
         raise NotPlain
-    return array.cast(pa.string())
+    return _texts(array)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -150,7 +162,7 @@ def _add(columns: _Columns, name: str, array: pa.Array) -> None:
     elif pa.types.is_timestamp(kind):
         columns.add(name, TIME, _exact(_micros(array)))
     elif _is_text(kind) or (pa.types.is_dictionary(kind) and _is_text(kind.value_type)):
-        _add_texts(columns, name, array.cast(pa.string()))
+        _add_texts(columns, name, _texts(array))
     elif pa.types.is_struct(kind):
         _add_points(columns, name, array)
     else:

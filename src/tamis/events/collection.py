@@ -11,7 +11,7 @@ small ones by the writer, large ones by a thread of their own, while the old seg
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tamis.errors import InvalidEvent, quoted
 from tamis.events.head import Head
 from tamis.events.merging import Kept
 from tamis.events.moments import LONG_AGO, datetime_of, micros_or
@@ -37,6 +39,7 @@ HEAD_EVENTS = 2048
 MIN_MERGED = 4  # segments
 MAX_AT_ONCE = 2**18  # events that a writer merges itself, in a tenth of a second
 MAX_ROWS = 2**22  # of a segment that merging makes, so that it ends soon
+MAX_LETTERS = 2**30  # bytes of a segment's ids, or of its different texts of one attribute
 MANY_DEAD = 64  # events of the head; for fewer it is not worth making a new one
 MANY = 32  # segments; with more, a writer merges whatever there is to merge
 _N_ASKED = 64  # questions that the layout of a new segment follows
@@ -185,6 +188,8 @@ class Collection:
 
     def append_table(self, table: EventTable, clock: int) -> None:
         """Add the events of a table, which are numbered from 0, as a segment."""
+        for name, texts in table.texts.items():
+            check_letters(texts, f"the attribute {quoted(name)}")
         table.sequence = table.sequence + self.n_inserted
         self.n_inserted += len(table)
         self._segments = (*self._segments, self._segment([table], [None]))
@@ -225,9 +230,8 @@ class Collection:
     def seal(self, clock: int) -> None:
         """Make a segment of the head, and a new head."""
         head, new = self._head, Head(HEAD_EVENTS)
-        if len(rows := head.living(clock)):
-            kept = None if len(rows) == len(head) else rows
-            self._segments = (*self._segments, self._segment([head.table()], [kept]))
+        for table, kept in head.tables(head.living(clock), MAX_LETTERS):
+            self._segments = (*self._segments, self._segment([table], [kept]))
             self._merge(clock)
         self._head, self._n_dead = new, 0
 
@@ -280,7 +284,9 @@ class Collection:
         """The newest segments that are to become one, none of which is being merged."""
         first = self._segments.index(self._merged[-1]) + 1 if self._merged else 0
         newer = self._segments[first:]
-        n_chosen = n_to_merge([segment.n_rows for segment in newer])
+        n_chosen = n_to_merge(
+            [segment.n_rows for segment in newer], [segment.n_letters for segment in newer]
+        )
         return newer[len(newer) - n_chosen :]
 
     def _united(
@@ -363,24 +369,46 @@ def _revive(cells: Cells, version: int) -> int:
     return int(np.count_nonzero(cells.death))
 
 
-def n_to_merge(sizes: Sequence[int]) -> int:
+def n_to_merge(sizes: Sequence[int], letters: Sequence[Counter[str]] | None = None) -> int:
     """How many of the newest segments are to become one, from the sizes of all.
 
     None is larger than the newer ones together, so an event moves only into a segment of at
     least twice the size: it is written anew a few times, and there are few segments. Large ones,
     which a thread merges, may be twice as large as the newer ones, so that there are fewer yet.
+    ``letters`` are the bytes of texts of each; what would hold too many of one kind is not made.
 
     >>> n_to_merge([100, 2, 2, 2, 2]), n_to_merge([100, 2, 2, 2])
     (4, 0)
     """
     n_chosen = n_rows = 0
-    for size in reversed(sizes):
+    held: Counter[str] = Counter()
+    letters = letters or [Counter()] * len(sizes)
+    for size, own in zip(reversed(sizes), reversed(letters), strict=True):
         most = n_rows if size <= MAX_AT_ONCE else 2 * n_rows
-        if n_chosen and (size > most or n_rows + size > MAX_ROWS):
+        held.update(own)
+        is_too_large = n_rows + size > MAX_ROWS or max(held.values(), default=0) > MAX_LETTERS
+        if n_chosen and (size > most or is_too_large):
             break
         n_chosen += 1
         n_rows += size
     return n_chosen if n_chosen >= MIN_MERGED else 0
+
+
+def check_letters(texts: Sequence[str] | pa.Array | pa.ChunkedArray, what: str) -> None:
+    """Refuse texts that no segment can hold."""
+    if isinstance(texts, pa.Array | pa.ChunkedArray):
+        n_letters = texts.nbytes  # and a little more
+        if n_letters > MAX_LETTERS:
+            n_letters = pc.sum(pc.binary_length(texts)).as_py() or 0
+    else:
+        n_letters = 4 * sum(map(len, texts))  # at most
+        if n_letters > MAX_LETTERS:
+            n_letters = sum(len(letters_of(text)) for text in texts)
+    if n_letters > MAX_LETTERS:
+        raise InvalidEvent(
+            f"{what} has {n_letters:,} bytes of different texts; expected at most {MAX_LETTERS:,} "
+            "at once, insert the events in several parts"
+        )
 
 
 def places_of(state: State, ids: Stored) -> list[Place]:

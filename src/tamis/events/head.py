@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from tamis.slots.lanes import TEXT
 from tamis.values import Attributes
 
 _COLUMNS = 32
+_MOST_BYTES = 4  # of a letter
 _MANY = 64  # events that become columns at once; who asks may have to wait for so many
 
 
@@ -171,6 +172,28 @@ class Head:
         self._view = None  # it knows this head: both would wait for the collector of cycles
         return made
 
+    def tables(
+        self, rows: npt.NDArray[np.intp], most: int
+    ) -> Iterator[tuple[EventTable, npt.NDArray[np.intp] | None]]:
+        """Tables, and which of their rows stay (None for all), that together are some rows.
+
+        It is one, unless that could hold more bytes of texts than allowed.
+        """
+        if not len(rows):
+            return
+        n_letters = sum(len(text) for _, text in self.codes)
+        n_letters += sum(len(event.id) for event in self.events)
+        if _MOST_BYTES * n_letters <= most:
+            yield self.table(), None if len(rows) == len(self) else rows
+            return
+        ends = np.cumsum([_MOST_BYTES * _n_letters(self.events[row]) for row in rows.tolist()])
+        while len(rows):
+            n = max(1, int(np.searchsorted(ends, most, "right")))
+            events = [self.events[row] for row in rows[:n].tolist()]
+            moments, sequence = self.moment[rows[:n]].tolist(), self.sequence[rows[:n]].tolist()
+            yield table_of_events(events, moments, sequence), None
+            rows, ends = rows[n:], ends[n:] - ends[n - 1]
+
     def table(self) -> EventTable:
         """All events as a table."""
         n_rows = len(self.events)
@@ -215,6 +238,12 @@ class Head:
             group_low=group_low, group_high=group_high, least=least, most=most,
         )  # fmt: skip
         self.handle = handle_of(self.cells)
+
+
+def _n_letters(event: Event) -> int:
+    """Letters of the id and of the texts of an event."""
+    held = (value for values in event.attributes.values() for value in values)
+    return len(event.id) + sum(len(value) for value in held if isinstance(value, str))
 
 
 def _unbounded(*shape: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -42,6 +43,9 @@ class Segment(Part):
         self.has_rough = self.n_rough > 0
         self.n_dead = int(np.count_nonzero(cells.death))
         self.latest = int(cells.zone_until.max())  # when the last event expires
+        # Bytes of the ids, under a name that no attribute has, and of the texts of each attribute.
+        self.n_letters = Counter({name: len(held.letters) for name, held in texts.items()})
+        self.n_letters[""] = len(ids.letters)
         self._columns = {name: column for column, name in enumerate(table.names)}
         self._lanes: dict[str, list[tuple[int, int]]] = {}
         for lane in VALUE_LANES:

@@ -21,7 +21,7 @@ from tamis.errors import (
 )
 from tamis.events import files
 from tamis.events.arrow import NotPlain, table_of_arrow
-from tamis.events.collection import Collection, Place, State, places_of
+from tamis.events.collection import Collection, Place, State, check_letters, places_of
 from tamis.events.moments import LONG_AGO, micros_now
 from tamis.events.question import Question
 from tamis.events.ranking import ORDERS, check_limit, ranked
@@ -81,6 +81,7 @@ class EventStore:
         arrival = micros_now(now)
         given = _read(events, arrival)
         ids = given.ids if isinstance(given, EventTable) else [event.id for event in given]
+        check_letters(ids, "the id")
         with self._collection.lock:
             collection = self._collection
             clock = max(arrival, collection.state.clock)
