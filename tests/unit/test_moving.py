@@ -79,6 +79,18 @@ def test_what_is_no_place_is_refused(index: Index, place: tuple[Any, Any], messa
     assert index.match(HERE) == ["me", "fixed"]
 
 
+@pytest.mark.parametrize("kind", [float, np.int8, object])
+def test_a_masked_coordinate_is_refused(index: Index, kind: type) -> None:
+    index.add(Subscription("you", "TRUE", location=(0, 0), radius_m=10))
+    masked = np.ma.array([1, 2], mask=[False, True], dtype=kind)
+    for lon, lat, name in ((masked, [3, 4], "lon"), ([3, 4], masked, "lat")):
+        with pytest.raises(InvalidValue, match=f"{name} is masked at 1; expected a number"):
+            index.move_many(["me", "you"], lon, lat)
+    assert index["me"] == ME
+    index.move_many(["me", "you"], np.ma.array([1.0, 2.0]), [3, 4])  # nothing is masked
+    assert index["you"].location == Point(2, 4)
+
+
 def test_who_is_not_there_or_has_no_place_is_refused(index: Index) -> None:
     with pytest.raises(UnknownSubscription, match="nobody"):
         index.move("nobody", 0, 0)

@@ -62,6 +62,11 @@ def check_places(
 
 def _numbers(name: str, given: npt.ArrayLike) -> Floats:
     """Coordinates as a new array of float64; those that ``move`` refuses are refused."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        first = int(np.flatnonzero(np.ma.getmaskarray(given))[0])
+        raise InvalidValue(
+            f"{name} is masked at {first}; expected a number for each id, leave out those without"
+        )
     if isinstance(given, list | tuple) and {*map(type, given)} - {float}:
         return np.array([coordinate(one) for one in given], np.float64)
     made = np.array(given, ndmin=1)
