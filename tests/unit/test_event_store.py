@@ -849,3 +849,30 @@ def test_an_interrupt_before_a_change_is_finished_is_undone(
     store.insert(Event("new", {"x": 2}), now=NOON)
     assert sorted(store.match(Subscription("s", "x > 0"), now=NOON)) == ["new", "old"]
     assert len(store) == 2
+
+
+@pytest.mark.parametrize("id", ["in the head", "e7"])
+def test_what_an_interrupt_left_half_done_is_not_counted(
+    id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = sealed([Event(f"e{n}", {"x": n}) for n in range(20)])
+    store.delete("e3")
+    store.insert(Event("in the head", {"x": 1}), NOON)
+    store.insert(Event("gone", {"x": 1}), NOON)
+    store.delete("gone")
+    before = store.stats()
+    assert before["n_events"] == 20
+
+    def broken(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for change in (lambda: store.delete(id), lambda: store.insert(Event("new", {}), NOON)):
+        with monkeypatch.context() as patched:
+            patched.setattr(Collection, "finish", broken)
+            patched.setattr(Collection, "undo", broken)
+            with pytest.raises(KeyboardInterrupt):
+                change()
+        assert len(store) == len(store.match(everything(), NOON)) == 20
+        assert store.stats() == before
+    store.delete(id)
+    assert len(store) == len(store.match(everything(), NOON)) == store.stats()["n_events"] == 19

@@ -127,8 +127,10 @@ class Collection:
         self.state = State(1, clock, self._segments, self._directory, self._head, 0)
 
     def __len__(self) -> int:
-        in_segments = sum(one.n_rows - one.n_dead for one in self._segments)
-        return len(self._head) - self._n_dead + in_segments
+        with self.lock:
+            state = self.state
+            n_held = state.n_head + sum(one.n_rows for one in state.segments)
+            return n_held - sum(self._n_dead_of_parts())
 
     # -- changes, which readers see once they are published
 
@@ -247,21 +249,35 @@ class Collection:
     def stats(self) -> dict[str, Any]:
         """What there is, and what it costs."""
         state = self.state
+        n_dead_in_head, *n_dead = self._n_dead_of_parts()
+        sizes = [one.memory_bytes() for one in state.segments]
+        n_events = [one.n_rows - dead for one, dead in zip(state.segments, n_dead, strict=True)]
         return {
             "n_events": len(self),
-            "n_head_events": len(self._head) - self._n_dead,
-            "n_segments": len(self._segments),
-            "n_dead": sum(segment.n_dead for segment in self._segments),
-            "n_rough": sum(segment.n_rough for segment in self._segments),
+            "n_head_events": state.n_head - n_dead_in_head,
+            "n_segments": len(state.segments),
+            "n_dead": sum(n_dead),
+            "n_rough": sum(segment.n_rough for segment in state.segments),
             "segments": [
-                {"n_events": one.n_rows - one.n_dead, "memory": one.memory_bytes()}
-                for one in self._segments
+                {"n_events": n, "memory": size} for n, size in zip(n_events, sizes, strict=True)
             ],
-            "memory": sum(segment.memory_bytes() for segment in self._segments),
+            "memory": sum(sizes),
             "clock": None if state.clock == LONG_AGO else datetime_of(state.clock),
         }
 
     # -- inside
+
+    def _n_dead_of_parts(self) -> list[int]:
+        """How many of the state are dead: of the head, and of each segment.
+
+        Whoever calls has the lock; a change that is open all the same was left by an interrupt,
+        and is not over: what died in it lives.
+        """
+        state = self.state
+        if not self._is_open:
+            return [self._n_dead, *(one.n_dead for one in state.segments)]
+        deaths = [state.head.cells.death, *(one.cells.death for one in state.segments)]
+        return [int(np.count_nonzero((one > 0) & (one <= state.version))) for one in deaths]
 
     def _segment(self, tables: Sequence[EventTable], kept: Sequence[Kept]) -> Segment:
         asked = [intervals for one in list(self.asked) for intervals in one.intervals]
