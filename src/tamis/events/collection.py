@@ -14,7 +14,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,12 @@ from tamis.errors import InvalidEvent, quoted
 from tamis.events.head import Head
 from tamis.events.merging import Kept
 from tamis.events.moments import LONG_AGO, datetime_of, micros_or
-from tamis.events.part import Part
 from tamis.events.question import Question
 from tamis.events.segment import Segment
+from tamis.events.state import Place, State
 from tamis.events.table import EventTable, table_of_events
 from tamis.kernels.event_cells import Cells
-from tamis.kernels.event_scan import Moment
-from tamis.kernels.texts import directory_of, find_in_parts, find_texts
+from tamis.kernels.texts import directory_of, find_texts
 from tamis.model import Event
 from tamis.slots.texts import Stored, letters_of
 
@@ -43,50 +42,6 @@ MAX_LETTERS = 2**30  # bytes of a segment's ids, or of its different texts of on
 MANY_DEAD = 64  # events of the head; for fewer it is not worth making a new one
 MANY = 32  # segments; with more, a writer merges whatever there is to merge
 _N_ASKED = 64  # questions that the layout of a new segment follows
-
-
-class State(NamedTuple):
-    """What a reader works on."""
-
-    version: int
-    clock: int  # the latest moment that a change was made at; time never goes back
-    segments: tuple[Segment, ...]  # oldest first
-    directory: npt.NDArray[np.int64]  # of the ids of the segments
-    head: Head
-    n_head: int  # events of the head
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """Where events are."""
-        return (*self.segments, self.head.view(self.n_head)) if self.n_head else self.segments
-
-    def moment(self, now: int) -> Moment:
-        """What a reader sees at some time."""
-        return Moment(max(now, self.clock), self.version)
-
-    def place_of(self, id: str, now: int) -> Place | None:
-        """Where the living event of an id stands, unless it has expired by then."""
-        row = self.head.row_of(id, self.n_head)
-        if row >= 0:
-            view = self.head.view(self.n_head)
-            if self._is_valid(view, row, now):
-                return Place(view, row)
-        number, letters = len(self.segments), letters_of(id)
-        while number > 0:
-            number, row = find_in_parts(self.directory, number, letters)
-            if number >= 0 and self._is_valid(self.segments[number], row, now):
-                return Place(self.segments[number], row)
-        return None
-
-    def _is_valid(self, part: Part, row: int, now: int) -> bool:
-        return part.is_alive(row, self.version) and part.until_of(row) > now
-
-
-class Place(NamedTuple):
-    """A row in a part."""
-
-    part: Part
-    row: int
 
 
 class Change:
@@ -425,18 +380,3 @@ def check_letters(texts: Sequence[str] | pa.Array | pa.ChunkedArray, what: str) 
             f"{what} has {n_letters:,} bytes of different texts; expected at most {MAX_LETTERS:,} "
             "at once, insert the events in several parts"
         )
-
-
-def places_of(state: State, ids: Stored) -> list[Place]:
-    """Where the living events of many ids stand, also if they have expired."""
-    found: list[Place] = []
-    for part in state.segments:
-        rows = np.empty(ids.n, np.int32)
-        own = part.ids
-        find_texts(own.letters, own.offsets, own.table, ids.letters, ids.offsets, rows)
-        found += [Place(part, row) for row in rows[rows >= 0].tolist()]
-    if state.n_head:
-        view = state.head.view(state.n_head)
-        rows_of = (state.head.row_of(id, state.n_head) for id in ids.array.to_pylist())
-        found += [Place(view, row) for row in rows_of if row >= 0]
-    return [place for place in found if place.part.is_alive(place.row, state.version)]

@@ -21,10 +21,11 @@ from tamis.errors import (
 )
 from tamis.events import files
 from tamis.events.arrow import NotPlain, table_of_arrow
-from tamis.events.collection import Collection, Place, State, check_letters, places_of
+from tamis.events.collection import Collection, check_letters
 from tamis.events.moments import LONG_AGO, micros_now
 from tamis.events.question import Question
 from tamis.events.ranking import ORDERS, check_limit, ranked
+from tamis.events.state import Place, State, places_of
 from tamis.events.table import EventTable
 from tamis.kernels.event_scan import Moment
 from tamis.model import Event, Subscription, events_from_arrow
