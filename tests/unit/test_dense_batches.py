@@ -17,7 +17,7 @@ from tamis.kernels.bit_lines import (
     list_words_plainly,
 )
 from tamis.kernels.compiled import IS_COMPILED, kernel
-from tamis.kernels.dense_batch import MANY_TIES, MAX_ANDED, PIECE, new_found
+from tamis.kernels.dense_batch_scratch import MANY_TIES, MAX_ANDED, PIECE, new_found
 from tamis.kernels.dense_batch_vectors import (
     LANES,
     keep_certain,
@@ -122,7 +122,7 @@ def test_many_ties():
 @pytest.mark.parametrize("more_room", [0, 1 << 20])
 def test_every_event_matches_every_box(monkeypatch, more_room):
     # Without more room each line is found into an array of its own.
-    monkeypatch.setattr("tamis.kernels.dense_batch.MORE_ROOM", more_room)
+    monkeypatch.setattr("tamis.kernels.dense_batch_scratch.MORE_ROOM", more_room)
     n, n_events = 5 * LINE - 3, PIECE + 70
     low, high = np.zeros((n, 4)), np.ones((n, 4))
     assert check(low, high, np.full((n_events, 4), 0.5)) == n_events * n

@@ -10,15 +10,13 @@ from tamis.index.blocks import NO_ROWS, Array, Arrays, offsets_of
 from tamis.index.indexed_block import IndexedBlock
 from tamis.kernels.dense_batch import (
     MAX_MAPS,
-    Found,
     count_looks,
     count_runs,
     match_lines,
-    new_batch,
-    new_found,
     place_runs,
     prepare_many,
 )
+from tamis.kernels.dense_batch_scratch import Found, handle_of_batch, new_batch, new_found
 from tamis.kernels.dense_build import LINE, N_BUCKETS, DensePart, build
 from tamis.kernels.dense_match import match_one, match_some
 from tamis.kernels.dense_scratch import handle_of, new_work
@@ -112,12 +110,13 @@ class DenseBlock(IndexedBlock):
         handle = self._handle()
         batch = new_batch(self.n_slots, events.shape[1], int(handle[2]), len(events))
         prepare_many(handle, events, batch)
+        held = handle_of_batch(batch)
         counts = np.zeros(len(events), np.int64)
         line, n_runs = 0, list[int]()
         while line < -(-self.n_slots // LINE):
             if len(n_runs) == len(found):
                 found.append(new_found(len(events)))
-            line, n = match_lines(handle, events, batch, line, found[len(n_runs)])
+            line, n = match_lines(handle, events, held, line, found[len(n_runs)])
             count_runs(found[len(n_runs)], n, counts)
             n_runs.append(n)
         slots, ends = np.empty(counts.sum(), np.int32), np.cumsum(counts) - counts

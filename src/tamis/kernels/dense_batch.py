@@ -16,14 +16,26 @@ Slots of the same event come in any order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from numba import carray  # type: ignore[attr-defined]
 from numba import uint64 as u64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from tamis.kernels.bit_lines import MANY, list_bits, list_words
-from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.bit_lines import list_bits, list_words
+from tamis.kernels.compiled import inlined, kernel
+from tamis.kernels.dense_batch_scratch import (
+    ALIVE,
+    FULL,
+    LISTED,
+    MANY_TIES,
+    MAPS,
+    PIECE,
+    PLACES,
+    open_bits,
+    open_candidates,
+    open_keys,
+    open_ties,
+)
 from tamis.kernels.dense_batch_vectors import (
     LANES,
     and_many,
@@ -46,77 +58,20 @@ from tamis.kernels.dense_build import (
 )
 from tamis.kernels.dense_lines import slot_in
 from tamis.kernels.dense_match import and_first, and_next, collect, list_lines, prepare
-from tamis.kernels.dense_scratch import AT_ONCE, PLAN_OFFSET, open_part, open_work
-from tamis.kernels.memory import aligned_zeros, prefetch
+from tamis.kernels.dense_scratch import (
+    AT_ONCE,
+    PLAN_OFFSET,
+    open_lines,
+    open_part,
+    open_rows,
+    open_work,
+)
+from tamis.kernels.memory import prefetch, u2_at, u4_at, u8_at
 
 AHEAD = 64  # how far ahead to prefetch, in cache lines
-PIECE = 256  # events whose bits of a line are kept at once
 AT_FIRST = 6  # attributes that are ANDed before it is asked whether a bit is left; even
-MAX_ANDED = 32  # attributes that are ANDed; the others are left to the rows
 MAX_MAPS = 1 << 16  # bitmaps that can be told apart by number
-MANY_TIES = 1024  # so many are settled at once
-MORE_ROOM = 1 << 20  # slots
 LOW = 0xFFFFFFFF  # the lower half of a word
-
-
-class Batch(NamedTuple):
-    """E events: what is known of each, and scratch. A bitmaps of each are ANDed, A is even.
-
-    LW = ceil(L / 64), EW = ceil(E / 64); W words a row.
-    """
-
-    maps: Array  # u2[E*A] numbers of bitmaps: attribute * (B + 1) + bucket; may repeat
-    keys: Array  # u8[E*2*W] as in dense_scratch: four "possible", four "certain", then the rest
-    alive: Array  # u8[LW*64, EW] bit e of line l: the line may hold a match of event e
-    listed: Array  # u4[E] the events that a line is alive for
-    words: Array  # u8[PIECE*8] the bits of the i-th event of a piece
-    done: Array  # u4[PIECE + 1] which of them have bits left
-    full: Array  # u8[PIECE*8 + 8] words with bits left
-    places: Array  # u8[PIECE*8 + 8] their event << 9 | position of the first bit in the line
-    candidates: Array  # u4[PIECE*LINE + MANY] event << 9 | position in the line
-    misfits: Array  # u1[PIECE*LINE + MANY] of each candidate, as ``misfits_of`` tells them
-    kept: Array  # u4[PIECE*LINE + MANY] some of the candidates
-    ties: Array  # u8[PIECE*LINE + MANY_TIES + 1] event << 32 | position
-
-
-class Found(NamedTuple):
-    """Slots by line: run i is of one event, and ends where run i + 1 starts."""
-
-    slots: Array  # i4[room + LANES]
-    runs: Array  # u8[room] event << 32 | end of the run; the first says 0
-
-
-def new_batch(n: int, m: int, n_words: int, n_events: int) -> Batch:
-    """Room for events that are matched against n boxes of m attributes."""
-    n_lines = -(-n // LINE)
-    return Batch(
-        np.zeros(n_events * n_anded(m), np.uint16),
-        aligned_zeros(n_events * 2 * n_words, np.uint64),
-        np.zeros((-(-n_lines // 64) * 64, -(-n_events // 64)), np.uint64),
-        np.zeros(n_events, np.uint32),
-        aligned_zeros(8 * PIECE, np.uint64),
-        np.zeros(PIECE + 1, np.uint32),
-        np.zeros(8 * PIECE + 8, np.uint64),
-        np.zeros(8 * PIECE + 8, np.uint64),
-        np.empty(PIECE * LINE + MANY, np.uint32),
-        np.empty(PIECE * LINE + MANY, np.uint8),
-        np.empty(PIECE * LINE + MANY, np.uint32),
-        np.empty(PIECE * LINE + MANY_TIES + 1, np.uint64),
-    )
-
-
-def new_found(n_events: int) -> Found:
-    """Room for more than a line can find; only what is written to takes memory.
-
-    A line finds a run for each event, and for each candidate a slot or, being a tie, both.
-    """
-    room = 1 + n_events * (LINE + 1) + MORE_ROOM
-    return Found(np.empty(room + LANES, np.int32), np.empty(room, np.uint64))
-
-
-def n_anded(m):
-    """How many bitmaps of an event are ANDed, of m attributes."""
-    return min(m + m % 2, MAX_ANDED)
 
 
 @kernel
@@ -185,33 +140,36 @@ def transpose(block, row):
 def match_lines(handle, events, batch, first, found):
     """Match the prepared events: f8[E, M] against the lines from ``first`` on.
 
-    Stops at a line when ``found`` might not have room for it. Returns the line to go on with and
-    how many runs there are, the first, empty one included. O(lines x (bitmaps + LINE) + lines
-    alive x M + matches).
+    ``batch`` is the handle of theirs. Stops at a line when ``found`` might not have room for it.
+    Returns the line to go on with and how many runs there are, the first, empty one included.
+    O(lines x (bitmaps + LINE) + lines alive x M + matches).
     """
-    part = open_part(handle)
-    n_lines = (part.n + LINE - 1) // LINE
+    slots, runs = found.slots, found.runs
+    n_lines = (handle[0] + LINE - 1) // LINE
     n_slots, n_runs = u64(0), u64(1)
-    found.runs[0] = u64(0)
+    runs[0] = u64(0)
     line = first
     while line < n_lines:
         n_listed = list_events(batch, line)
-        if max(n_slots, n_runs) + n_listed * u64(LINE + 1) > u64(len(found.runs)):
+        if max(n_slots, n_runs) + n_listed * u64(LINE + 1) > u64(len(runs)):
             break
         if line == first or line % GROUP == 0:
-            read_group(part, handle[2], line)
+            read_group(handle, line)
         n_ties = u64(0)
         for start in range(u64(0), n_listed, u64(PIECE)):
-            n_done = and_piece(part, batch, line, start, min(u64(PIECE), n_listed - start))
+            n_done = and_piece(handle, batch, line, start, min(u64(PIECE), n_listed - start))
             n_candidates = collect_piece(batch, start, n_done)
-            told = verify_piece(
-                part.rows, batch, (u64(line), n_candidates, u64(handle[2])), found,
-                (n_slots, n_runs, n_ties),
-            )  # fmt: skip
-            touch_ties(part, batch, n_ties, told[2])
-            n_slots, n_runs, n_ties = told
+            judge_piece(handle, batch, u64(line), n_candidates)
+            n_slots, n_runs = keep_piece(
+                handle, batch, (u64(line), n_candidates), slots, runs, (n_slots, n_runs)
+            )
+            before = n_ties
+            n_ties = tie_piece(batch, u64(line), n_candidates, n_ties)
+            touch_ties(handle, batch, before, n_ties)
             if n_ties >= u64(MANY_TIES) or start + u64(PIECE) >= n_listed:
-                n_slots, n_runs = settle_ties(part, batch, events, n_ties, found, n_slots, n_runs)
+                n_slots, n_runs = settle_ties(
+                    handle, batch, events, n_ties, slots, runs, (n_slots, n_runs)
+                )
                 n_ties = u64(0)
         line += 1
     return line, np.int64(n_runs)
@@ -220,10 +178,12 @@ def match_lines(handle, events, batch, first, found):
 @kernel
 def list_events(batch, line):
     """Numbers of the events that a line is alive for, into ``listed``; returns how many."""
-    alive, listed = batch.alive, batch.listed
-    k = u64(0)
-    for w in range(u64(alive.shape[1])):
-        word = alive[line, w]
+    n_words = u64(batch[2])
+    alive = carray(u8_at(batch[ALIVE]), ((line + 1) * batch[2],))
+    listed = carray(u4_at(batch[LISTED]), (batch[0],))
+    k, first = u64(0), u64(line) * n_words
+    for w in range(n_words):
+        word = alive[first + w]
         while word:
             listed[k] = u64(64) * w + u64(trailing_zeros(word))
             k += u64(1)
@@ -232,13 +192,13 @@ def list_events(batch, line):
 
 
 @kernel
-def read_group(part, n_words, line):
+def read_group(handle, line):
     """Bring the bitmaps and rows of a group of lines, rows from ``line`` on, into the cache.
 
     Prefetching alone would be dropped, loading alone wait: together they get all that memory gives.
     """
-    pool, rows = part.pool, part.rows
-    n_pool, n_rows = u64(n_group_words(part.n, part.edges.shape[0])), u64(LINE * n_words)
+    pool, rows = open_lines(handle).pool, open_rows(handle).rows
+    n_pool, n_rows = u64(n_group_words(handle[0], handle[1])), u64(LINE * handle[2])
     group = u64(line) // u64(GROUP)
     read_all(pool, group * n_pool, (group + u64(1)) * n_pool)
     read_all(rows, u64(line) * n_rows, min((group + u64(1)) * u64(GROUP) * n_rows, u64(len(rows))))
@@ -253,14 +213,15 @@ def read_all(words, start, stop):
 
 
 @kernel
-def and_piece(part, batch, line, start, n):
+def and_piece(handle, batch, line, start, n):
     """AND the bitmaps of n listed events from ``start`` on, in a line; returns how many are left.
 
     Writes the bits of the i-th of them to ``words``, and i to ``done`` unless no bit is left.
     """
-    pool, maps, words, done, listed = part.pool, batch.maps, batch.words, batch.done, batch.listed
-    n_map, n_maps = u64(n_map_words(part.n)), u64(len(maps) // len(listed))
-    at = place_of_line(line, u64(n_group_words(part.n, part.edges.shape[0])))
+    pool, n_map, n_maps = open_lines(handle).pool, u64(n_map_words(handle[0])), u64(batch[1])
+    maps = carray(u2_at(batch[MAPS]), (batch[0] * batch[1],))
+    listed, words, done = open_bits(batch)
+    at = place_of_line(line, u64(n_group_words(handle[0], handle[1])))
     n_first = min(n_maps, u64(AT_FIRST))
     n_left = k = u64(0)
     for i in range(n):
@@ -279,23 +240,26 @@ def and_piece(part, batch, line, start, n):
 @kernel
 def collect_piece(batch, start, n_done):
     """List the bits of the events done into ``candidates``; returns how many. O(events + bits)."""
-    words, done, listed, full, places = (
-        batch.words, batch.done, batch.listed, batch.full, batch.places,
-    )  # fmt: skip
+    listed, words, done = open_bits(batch)
+    full = carray(u8_at(batch[FULL]), (8 * PIECE + 8,))
+    places = carray(u8_at(batch[PLACES]), (8 * PIECE + 8,))
+    candidates, _, _ = open_candidates(batch)
     n_full = k = u64(0)
     for t in range(n_done):
         i = u64(done[t])
         base = u64(listed[start + i]) * u64(LINE)
         n_full = list_words(words, u64(8) * i, base, full, places, n_full)
     for t in range(n_full):
-        k = list_bits(full[t], places[t], batch.candidates, k)
+        k = list_bits(full[t], places[t], candidates, k)
     return k
 
 
 @kernel
-def judge_piece(rows, batch, line, n, n_words):
+def judge_piece(handle, batch, line, n):
     """Write the misfits of n candidates of a line, and some after them. O(n x W)."""
-    candidates, misfits, keys = batch.candidates, batch.misfits, batch.keys
+    rows, n_words = open_rows(handle).rows, u64(handle[2])
+    keys = open_keys(batch, handle[2])
+    candidates, misfits, _ = open_candidates(batch)
     first = line * u64(LINE)
     for i in range(n):
         e, p = u64(candidates[i]) // u64(LINE), first + u64(candidates[i]) % u64(LINE)
@@ -309,21 +273,18 @@ def judge_piece(rows, batch, line, n, n_words):
 
 
 @kernel
-def verify_piece(rows, batch, asked, found, told):
-    """Append the slots of the candidates that match for certain to ``found``, a run per event.
+def keep_piece(handle, batch, asked, slots, runs, told):
+    """Append the slots of the candidates that match for certain to what was found, runs by event.
 
-    ``asked``: the line, how many candidates there are, W; ``told``: how many slots, runs and ties
-    there were. Writes to ``ties`` the candidates that only exact bounds decide. Returns the new
-    ``told``. O(candidates x M).
+    ``asked``: the line, and how many candidates there are; ``told``: how many slots and runs there
+    were. Returns how many there are now. O(candidates).
     """
-    candidates, misfits, kept, ties = batch.candidates, batch.misfits, batch.kept, batch.ties
-    slots, runs = found.slots, found.runs
-    line, n, n_words = asked
-    n_slots, last, n_ties = told[0], told[1] - u64(1), told[2]
-    first = line * u64(LINE)
-    judge_piece(rows, batch, line, n, n_words)
+    rows, n_words = open_rows(handle).rows, u64(handle[2])
+    candidates, misfits, kept = open_candidates(batch)
+    n_slots, last = told[0], told[1] - u64(1)
+    first = asked[0] * u64(LINE)
     n_kept = u64(0)
-    for i in range(u64(0), n, u64(LANES)):
+    for i in range(u64(0), asked[1], u64(LANES)):
         n_kept = keep_certain(candidates, misfits, i, kept, n_kept)
     before = u64(LOW)
     for i in range(n_kept):
@@ -333,6 +294,15 @@ def verify_piece(rows, batch, asked, found, told):
         last += u64(e != before)
         before = e
         runs[last] = (e << u64(32)) | n_slots
+    return n_slots, last + u64(1)
+
+
+@kernel
+def tie_piece(batch, line, n, n_ties):
+    """Append those of n candidates that only exact bounds decide to ``ties``; returns how many."""
+    candidates, misfits, kept = open_candidates(batch)
+    ties = open_ties(batch)
+    first = line * u64(LINE)
     n_kept = u64(0)
     for i in range(u64(0), n, u64(LANES)):
         n_kept = keep_tied(candidates, misfits, i, kept, n_kept)
@@ -340,7 +310,7 @@ def verify_piece(rows, batch, asked, found, told):
         e, p = u64(kept[i]) // u64(LINE), first + u64(kept[i]) % u64(LINE)
         ties[n_ties] = (e << u64(32)) | p
         n_ties += u64(1)
-    return n_slots, last + u64(1), n_ties
+    return n_ties
 
 
 @kernel
@@ -362,45 +332,44 @@ def tied_fields(rows, p, keys, e, n_words, w):
 
 
 @kernel
-def touch_ties(part, batch, first, last):
+def touch_ties(handle, batch, first, last):
     """Ask for the exact bounds of some of the ``ties``."""
-    rows, bounds, keys, ties = part.rows, part.bounds, batch.keys, batch.ties
-    m = u64(part.edges.shape[0])
-    n_words = u64(len(keys) // (2 * len(batch.listed)))
+    held, m, n_words = open_rows(handle), u64(handle[1]), u64(handle[2])
+    keys, ties = open_keys(batch, handle[2]), open_ties(batch)
     for i in range(first, last):
         e, p = ties[i] >> u64(32), (ties[i] & u64(LOW)) * n_words
-        at = u64(slot_in(rows, p)) * (u64(2) * m)
+        at = u64(slot_in(held.rows, p)) * (u64(2) * m)
         for w in range(n_words):
-            tied = tied_fields(rows, p, keys, e, n_words, w)
+            tied = tied_fields(held.rows, p, keys, e, n_words, w)
             while tied:
                 f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
                 tied &= tied - u64(1)
-                prefetch(bounds, at + f)
+                prefetch(held.bounds, at + f)
 
 
 @kernel
-def settle_ties(part, batch, events, n_ties, found, n_slots, n_runs):
+def settle_ties(handle, batch, events, n_ties, slots, runs, told):
     """Append the slots of the ties that match, each a run; returns how many slots, runs there are.
 
-    O(n_ties x M).
+    ``told``: how many there were. O(n_ties x M).
     """
-    rows, bounds, keys, ties = part.rows, part.bounds, batch.keys, batch.ties
-    m = u64(part.edges.shape[0])
-    n_words = u64(len(keys) // (2 * len(batch.listed)))
+    held, m, n_words = open_rows(handle), u64(handle[1]), u64(handle[2])
+    keys, ties = open_keys(batch, handle[2]), open_ties(batch)
+    n_slots, n_runs = told
     for i in range(n_ties):
         e, p = ties[i] >> u64(32), (ties[i] & u64(LOW)) * n_words
-        slot = slot_in(rows, p)
+        slot = slot_in(held.rows, p)
         holds = True
         for w in range(n_words):
-            tied = tied_fields(rows, p, keys, e, n_words, w)
+            tied = tied_fields(held.rows, p, keys, e, n_words, w)
             while tied:
                 f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
                 tied &= tied - u64(1)
-                x, bound = events[e, f >> u64(1)], bounds[u64(slot) * (u64(2) * m) + f]
+                x, bound = events[e, f >> u64(1)], held.bounds[u64(slot) * (u64(2) * m) + f]
                 holds &= (x <= bound) if f & u64(1) else (bound <= x)
-        found.slots[n_slots] = slot
+        slots[n_slots] = slot
         n_slots += u64(holds)
-        found.runs[n_runs] = (e << u64(32)) | n_slots
+        runs[n_runs] = (e << u64(32)) | n_slots
         n_runs += u64(holds)
     return n_slots, n_runs
 
