@@ -56,7 +56,9 @@ def ranges_of(condition: Filter) -> Ranges | None:
             return None
         wanted = part.range
         low, high, ends = wanted.low, wanted.high, wanted.ends
-        if type(low) is not float or type(high) is not float or not low < high:
+        if type(low) is not float or type(high) is not float:
+            return None
+        if not low < high and (low != high or ends != "[]"):
             return None
         if ends != "[]":
             if ends[0] == "(":
