@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,10 @@ from tamis.kernels.ordering import (
     N_PRIORITIES,
     append_level,
     append_level_plainly,
-    arrange,
+    handle_of_parts,
+    join,
     order_by_priority,
+    order_events,
 )
 
 SENTINEL = -7
@@ -54,22 +58,33 @@ def test_the_order_is_that_of_a_stable_sort(n_rows: int) -> None:
     assert ordered[:n_rows].tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("n_levels", [1, N_PRIORITIES])
-def test_parts_are_put_together(n_levels: int) -> None:
-    random = np.random.default_rng(n_levels)
-    n_parts, n_events = 3, 50
-    counts = random.integers(0, 40, (n_parts, n_events))
-    counts[:, 7] = 0
-    ends = np.concatenate([np.zeros((n_parts, 1), np.int64), counts.cumsum(axis=1)], axis=1)
-    places = ends + np.concatenate([[0], ends[:-1, -1].cumsum()])[:, np.newaxis]
-    rows = random.integers(0, 1_000, counts.sum()).astype(np.int32)
-    priority = random.integers(0, n_levels, 1_000).astype(np.uint8)
+def test_the_rows_of_each_event_are_ordered() -> None:
+    random = np.random.default_rng(1)
+    offsets = np.concatenate([[0], random.integers(0, 40, 50).cumsum()])
+    offsets[8:] += offsets[7] - offsets[8]  # one event has none
+    rows = random.integers(0, 1_000, offsets[-1]).astype(np.int32)
+    priority = random.integers(0, N_PRIORITIES, 1_000).astype(np.uint8)
     ordered = np.empty(len(rows) + 1, np.int32)
-    offsets = np.zeros(n_events + 1, np.int64)
-    arrange(rows, places, n_levels, priority, ordered, offsets)
-    for event in range(n_events):
-        own = np.concatenate(
-            [rows[places[part, event] : places[part, event + 1]] for part in range(n_parts)]
-        )
+    order_events(rows, offsets, priority, ordered)
+    for first, last in itertools.pairwise(offsets):
+        own = rows[first:last]
         wanted = own[np.argsort(priority[own], kind="stable")]
-        assert ordered[offsets[event] : offsets[event + 1]].tolist() == wanted.tolist()
+        assert ordered[first:last].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 5])
+@pytest.mark.parametrize("n_events", [1, 50])
+def test_parts_are_joined(n_parts: int, n_events: int) -> None:
+    random = np.random.default_rng([n_parts, n_events])
+    parts = []
+    for _ in range(n_parts):
+        counts = random.integers(0, 40, n_events) * random.integers(0, 2, n_events)
+        offsets = np.concatenate([[0], counts.cumsum()])
+        parts.append((random.integers(0, 1_000, offsets[-1]).astype(np.int32), offsets))
+    rows = np.full(sum(len(held) for held, _ in parts) + 1, SENTINEL, np.int32)
+    offsets = np.zeros(n_events + 1, np.int64)
+    join(handle_of_parts(parts), rows, offsets)
+    for event in range(n_events):
+        wanted = np.concatenate([held[at[event] : at[event + 1]] for held, at in parts])
+        assert rows[offsets[event] : offsets[event + 1]].tolist() == wanted.tolist()
+    assert rows[offsets[-1] :].tolist() == [SENTINEL]

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.index.asked_events import AskedEvents
 from tamis.index.blocks import Array, Block, offsets_of
 from tamis.index.state import State
 from tamis.kernels.emit import Found
-from tamis.kernels.ordering import N_PRIORITIES, arrange
+from tamis.kernels.ordering import handle_of_parts, join, order_events
 from tamis.kernels.settling import (
     handle_of_rows,
     settle_choices,
@@ -64,10 +65,12 @@ def match_vectors(
     """
     n_events = events.n_events
     is_open = np.zeros(n_events, np.uint8) if is_rough is None else is_rough.copy()
+    asked = AskedEvents(events.matrix, () if events.has_choices else state.parts)
     gathered, leaders = [], []
     for block in state.parts:
-        slots, offsets = _slots_of(block, events)
-        if state.is_plain and not events.has_choices:
+        slots, offsets = asked.slots_of(block) if asked.suit(block) else _slots_of(block, events)
+        is_plain = state.is_plain or block.belongs_to_plain(state.rows)
+        if is_plain and not events.has_choices:
             gathered.append(_Gathered(block.rows_of(slots), offsets))
         else:
             rows, led = _settle(state, block, events, slots, offsets, is_open)
@@ -125,14 +128,14 @@ def _settle(
 
 def _settle_leaders(state: State, leaders: list[_Gathered], n_events: int) -> _Gathered:
     """The rows of leaders with many slots, which may lie in several parts."""
-    every, places = _put_together(leaders)
+    every, offsets = _put_together(leaders)
     ends = np.zeros(n_events + 1, np.int64)
     scratch = np.empty(len(every), np.int32)
     seen = np.zeros((2, len(state.rows.flagged)), np.uint8)
 
     def settle_some(first: int, found: Found, own: Array) -> int:
         handle = handle_of_rows(state.rows, _NOTHING, found, seen)
-        event: int = settle_leaders_many(handle, every, places, first, state.version, own)
+        event: int = settle_leaders_many(handle, every, offsets, first, state.version, own)
         return event
 
     return _Gathered(_in_rooms(state, scratch, ends, len(every), settle_some), ends)
@@ -183,20 +186,21 @@ def _one_by_one(opened: Array, n_events: int, match_one: Callable[[int], Array])
 def _in_order(state: State, gathered: list[_Gathered], n_events: int) -> tuple[Array, Array]:
     if len(gathered) == 1 and state.has_one_priority:
         return gathered[0].offsets, gathered[0].rows
-    offsets = np.zeros(n_events + 1, np.int64)
     if not gathered:
-        return offsets, np.zeros(0, np.int32)
-    rows, places = _put_together(gathered)
-    ordered = np.empty(len(rows) + 1, np.int32)
-    n_levels = 1 if state.has_one_priority else N_PRIORITIES
-    arrange(rows, places, n_levels, state.rows.priority, ordered, offsets)
-    return offsets, ordered[:-1]
+        return np.zeros(n_events + 1, np.int64), np.zeros(0, np.int32)
+    rows, offsets = _put_together(gathered)
+    if not state.has_one_priority:
+        found, rows = rows, np.empty(len(rows) + 1, np.int32)
+        order_events(found, offsets, state.rows.priority, rows)
+        rows = rows[:-1]
+    return offsets, rows
 
 
-def _put_together(gathered: list[_Gathered]) -> tuple[Array, Array]:
-    """The rows of several parts in one array, and the places [part, event] in it."""
-    rows = gathered[0].rows
-    if len(gathered) > 1:
-        rows = np.concatenate([one.rows for one in gathered])
-    before = np.cumsum([0, *(len(one.rows) for one in gathered[:-1])])[:, np.newaxis]
-    return rows, np.stack([one.offsets for one in gathered]) + before
+def _put_together(gathered: list[_Gathered]) -> _Gathered:
+    """What several parts found, event by event."""
+    if len(gathered) == 1:
+        return gathered[0]
+    rows = np.empty(sum(len(one.rows) for one in gathered), np.int32)
+    offsets = np.zeros_like(gathered[0].offsets)
+    join(handle_of_parts(gathered), rows, offsets)
+    return _Gathered(rows, offsets)

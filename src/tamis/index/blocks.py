@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
+from tamis.kernels.emit import RowTable
 from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes, scan_some
 from tamis.kernels.settling import handle_of_block
 from tamis.kernels.tests import NO_TESTS, Tests
@@ -47,6 +48,15 @@ class Block(ABC):
     def slots_are_rows(self) -> bool:
         """Whether slot p belongs to row p."""
         return not len(self.row_of_slot)
+
+    def belongs_to_plain(self, rows: RowTable) -> bool:
+        """Whether all slots belong to rows that are plain; not asked where that would take long."""
+        if not self.slots_are_rows:
+            return False
+        n_bytes, n_more = divmod(self.n_slots, 8)
+        flagged = rows.flagged[: n_bytes + 1]
+        is_more = n_more and flagged[-1] & ((1 << n_more) - 1)
+        return not is_more and not flagged[:n_bytes].max(initial=0)
 
     @property
     def handle(self) -> Array:

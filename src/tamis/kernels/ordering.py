@@ -6,15 +6,17 @@ instructions, which takes a fifth of counting the levels and putting each row in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import carray, types  # type: ignore[attr-defined]
 from numba import uint64 as u64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tamis.kernels.compiled import inlined, kernel
-from tamis.kernels.memory import prefetch
+from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.memory import i4_at, i8_at, prefetch
 from tamis.kernels.sparse_vectors import LANES, all_lanes
 from tamis.kernels.vectors import declare, has_instructions
 
@@ -111,21 +113,43 @@ def order_by_priority(rows, n_rows, priority, ordered):
 
 
 @kernel
-def arrange(rows, places, n_levels, priority, ordered, offsets):
-    """Put together what several parts found, event by event, each by priority.
+def order_events(rows, offsets, priority, ordered):
+    """``order_by_priority`` for the rows of each of some events.
 
-    Part b found rows[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
-    ``n_levels``: N_PRIORITIES, or 1 where all rows have the same. Writes ``ordered``: i4[rows + 1]
-    and ``offsets``: i8[E + 1]. Keeps the order of parts and rows otherwise.
-    O(rows + E x B x levels).
+    Event e has rows[offsets[e]:offsets[e + 1]]. ``ordered``: i4[rows + 1]. O(rows + E x levels).
     """
-    levels = np.zeros(rows.size, np.uint8)
-    if n_levels > 1:
-        levels_of(rows, rows.size, priority, levels)
+    levels = np.empty(rows.size, np.uint8)
+    levels_of(rows, rows.size, priority, levels)
     n = np.int64(0)
     for e in range(offsets.size - 1):
-        for level in range(n_levels):
-            for b in range(places.shape[0]):
-                first, last = places[b, e], places[b, e + 1]
-                n = append_level(rows, levels, first, last, np.uint8(level), ordered, n)
-        offsets[e + 1] = n
+        for level in range(N_PRIORITIES):
+            n = append_level(rows, levels, offsets[e], offsets[e + 1], np.uint8(level), ordered, n)
+
+
+def handle_of_parts(parts: Sequence[tuple[Array, Array]]) -> Array:
+    """i8[B, 3]: of parts, each rows and their offsets, the addresses and how many rows there are.
+
+    The parts must outlive it. A tuple of their arrays would be a type of its own for each number
+    of parts.
+    """
+    held = [(rows.ctypes.data, offsets.ctypes.data, len(rows)) for rows, offsets in parts]
+    return np.array(held, np.int64)
+
+
+@kernel
+def join(parts, rows, offsets):
+    """Put together what several parts found, event by event, in the order of the parts.
+
+    ``parts``: their handle; of part b, event e has ``b.rows[b.offsets[e]:b.offsets[e + 1]]``.
+    Writes rows: i4[...] and offsets: i8[E + 1]. O(rows + E x B).
+    """
+    n = u64(0)
+    for e in range(u64(offsets.size - 1)):
+        for b in range(u64(len(parts))):
+            found = carray(i4_at(parts[b, 0]), (parts[b, 2],))
+            bounds = carray(i8_at(parts[b, 1]), (offsets.size,))
+            first, n_found = u64(bounds[e]), u64(bounds[e + u64(1)] - bounds[e])
+            for i in range(n_found):
+                rows[n + i] = found[first + i]
+            n += n_found
+        offsets[e + u64(1)] = n

@@ -180,10 +180,9 @@ def settle_leaders_one(handle, version):
 
 
 @kernel
-def settle_leaders_many(handle, leaders, places, first, version, ends):
-    """``settle_leaders_one`` for events from ``first`` on, with what several parts found.
+def settle_leaders_many(handle, leaders, offsets, first, version, ends):
+    """``settle_leaders_one`` for events from ``first`` on; e found leaders from offsets[e] on.
 
-    Part b found leaders[places[b, e]:places[b, e + 1]] for event e; ``places``: i8[B, E + 1].
     Writes ``ends``: i8[E + 1], ``found.rows`` of event e end at ``ends[e + 1]``. Stops when
     ``found.rows`` might have too little room for R rows; returns the event to go on with.
     """
@@ -192,10 +191,9 @@ def settle_leaders_many(handle, leaders, places, first, version, ends):
     found.counts[0], event = ends[first], first
     while event < ends.size - 1 and found.counts[0] + table.birth.size <= found.rows.size:
         n = 0
-        for b in range(places.shape[0]):
-            for i in range(places[b, event], places[b, event + 1]):
-                found.leaders[n] = leaders[i]
-                n += 1
+        for i in range(offsets[event], offsets[event + 1]):
+            found.leaders[n] = leaders[i]
+            n += 1
         found.counts[1] = _drop_seen(found.leaders, 0, n, seen, 1)
         _forget(found.leaders, 0, found.counts[1], seen, 1)
         settle_leaders(table, version, found, 0)
