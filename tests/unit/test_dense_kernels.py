@@ -9,6 +9,7 @@ from tamis.bench import workloads
 from tamis.index.dense_block import DenseBlock
 from tamis.kernels.compiled import IS_COMPILED
 from tamis.kernels.dense_build import LINE, kd_order
+from tamis.kernels.dense_scratch import CHUNK
 from tamis.kernels.scan import Boxes
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="dense blocks need compiled kernels")
@@ -85,6 +86,17 @@ def test_ties_are_settled_by_exact_bounds():
 def test_every_event_matches_every_box():
     low, high = np.zeros((3 * LINE, 4)), np.ones((3 * LINE, 4))
     assert check(low, high, np.full((20, 4), 0.5)) == 20 * 3 * LINE
+
+
+@pytest.mark.parametrize("m", [1, 2, 12])
+def test_more_candidates_and_ties_than_are_looked_at_at_once(m):
+    # All lows are at 0.5 or next to it, as every event is: most boxes tie, in all lines.
+    n = (2 * CHUNK // (LINE // 64) + 1) * LINE + 3
+    random = np.random.default_rng(m)
+    low = random.choice([0.25, 0.5, np.nextafter(0.5, 1)], (n, m), p=[0.5, 0.45, 0.05])
+    events = np.full((3, m), 0.5)
+    events[1, -1] = np.nextafter(0.5, 1)
+    assert check(low, low + 1, events) > n
 
 
 def test_the_order_prefers_the_attribute_with_the_least_left():

@@ -47,35 +47,21 @@ def and_three(typingctx, pool, p, q, r, words, i):
 
 
 @intrinsic
-def and_one(typingctx, pool, p, words, i):
-    """AND pool[p:p+8] to words[i:i+8]; return the bits set."""
+def and_two(typingctx, pool, p, q, words, i):
+    """AND pool[p:p+8] and pool[q:q+8] to words[i:i+8]; return the bits set."""
 
     def codegen(context, builder, signature, args):
         kinds = signature.args
-        other = builder.load(
-            place_of(context, builder, kinds[0], args[0], args[1], LINE_OF_WORDS), align=8
-        )
-        place = place_of(context, builder, kinds[2], args[2], args[3], LINE_OF_WORDS)
-        line = builder.and_(builder.load(place, align=8), other)
+        place = place_of(context, builder, kinds[3], args[3], args[4], LINE_OF_WORDS)
+        line = builder.load(place, align=8)
+        for at in args[1:3]:
+            other = place_of(context, builder, kinds[0], args[0], at, LINE_OF_WORDS)
+            line = builder.and_(line, builder.load(other, align=8))
         builder.store(line, place, align=8)
         return _count(builder, line)
 
     u8 = types.uint64
-    return types.int64(pool, u8, words, u8), codegen
-
-
-@intrinsic
-def set_words(typingctx, words, i):
-    """A bit for each of words[i:i+8] that is not zero."""
-
-    def codegen(context, builder, signature, args):
-        place = place_of(context, builder, signature.args[0], args[0], args[1], LINE_OF_WORDS)
-        is_set = builder.icmp_unsigned(
-            "!=", builder.load(place, align=8), ir.Constant(LINE_OF_WORDS, [0] * 8)
-        )
-        return builder.zext(builder.bitcast(is_set, ir.IntType(8)), _I64)
-
-    return types.uint64(words, types.uint64), codegen
+    return types.int64(pool, u8, u8, words, u8), codegen
 
 
 @intrinsic

@@ -19,6 +19,7 @@ import numpy as np
 from numba import uint64 as u64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from tamis.kernels.bit_lines import list_bits, list_words
 from tamis.kernels.compiled import inlined, kernel
 from tamis.kernels.dense_build import (
     FIELD_BITS,
@@ -32,12 +33,13 @@ from tamis.kernels.dense_build import (
     n_map_words,
     place_of_line,
 )
-from tamis.kernels.dense_lines import and_one, and_three, misfits, set_words, slot_in
+from tamis.kernels.dense_lines import and_three, and_two, misfits, slot_in
 from tamis.kernels.dense_scratch import (
     AT_ONCE,
     CHUNK,
     PLAN_BUCKET,
     PLAN_COARSE,
+    PLAN_MORE,
     PLAN_NEED,
     PLAN_OFFSET,
     PLAN_ORDER,
@@ -51,7 +53,7 @@ from tamis.kernels.memory import prefetch
 
 ALL_CODES = GUARD - (GUARD >> (FIELD_BITS - 1))  # the highest code in every field
 LOADS_PER_ROW = 1.25  # verifying a candidate costs as much as ANDing so many lines
-LINES_AHEAD = 48  # how far ahead to prefetch
+LINES_AHEAD, ROWS_AHEAD = 96, 256  # how far ahead to prefetch
 
 
 @kernel
@@ -167,7 +169,7 @@ def order_attributes(part, work):
         plan[PLAN_OFFSET, j] = (a * (N_BUCKETS + 1) + plan[PLAN_BUCKET, a]) * n_words
         spared = LOADS_PER_ROW * (1.0 - count / part.n)  # loads, for each bit
         plan[PLAN_NEED, j] = LINE if spared * LINE < 1.0 else np.int64(np.ceil(1.0 / spared))
-    for j in range(k, m + AT_ONCE):
+    for j in range(k, m + PLAN_MORE):
         plan[PLAN_OFFSET, j] = plan[PLAN_OFFSET, 0]
         plan[PLAN_NEED, j] = LINE + 1
     return k
@@ -207,7 +209,8 @@ def and_first(handle, n_lines):
     pool, plan = held.pool, held.plan
     lines, words, left, done = held.lines, held.words, held.left, held.done
     p, q, r = u64(plan[PLAN_OFFSET, 0]), u64(plan[PLAN_OFFSET, 1]), u64(plan[PLAN_OFFSET, 2])
-    following, need = u64(plan[PLAN_OFFSET, AT_ONCE]), plan[PLAN_NEED, AT_ONCE]
+    next_p, next_q = u64(plan[PLAN_OFFSET, AT_ONCE]), u64(plan[PLAN_OFFSET, AT_ONCE + 1])
+    need = plan[PLAN_NEED, AT_ONCE]
     k = d = u64(0)
     last = u64(n_lines - 1)
     for i in range(u64(n_lines)):
@@ -219,7 +222,8 @@ def and_first(handle, n_lines):
         bits = and_three(pool, p + at, q + at, r + at, words, u64(8) * i)
         left[k] = done[d] = i
         is_left = u64(bits >= need)
-        prefetch(pool, at + (following if is_left else p))
+        prefetch(pool, at + (next_p if is_left else p))
+        prefetch(pool, at + (next_q if is_left else p))
         k += is_left
         d += u64(bits > 0) - is_left
     return k, d
@@ -227,23 +231,25 @@ def and_first(handle, n_lines):
 
 @kernel
 def and_next(handle, j, n_left, d):
-    """AND the j-th attribute of the lines that are left; returns lines left, lines done.
+    """AND the j-th attribute and the next of the lines left; returns lines left, lines done.
 
-    Each line left is asked for in the bitmap of the attribute after it, a whole round ahead.
+    Each line left is asked for in the bitmaps of the two after them, a whole round ahead.
     """
     held = open_lines(handle)
     pool, plan = held.pool, held.plan
     lines, words, left, done = held.lines, held.words, held.left, held.done
-    p, following = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
-    need = plan[PLAN_NEED, j + 1]
+    p, q = u64(plan[PLAN_OFFSET, j]), u64(plan[PLAN_OFFSET, j + 1])
+    next_p, next_q = u64(plan[PLAN_OFFSET, j + 2]), u64(plan[PLAN_OFFSET, j + 3])
+    need = plan[PLAN_NEED, j + 2]
     k = u64(0)
     for t in range(n_left):
         i = u64(left[t])
         at = place_of_line(lines[i], held.n_words)
-        bits = and_one(pool, p + at, words, u64(8) * i)
+        bits = and_two(pool, p + at, q + at, words, u64(8) * i)
         left[k] = done[d] = i
         is_left = u64(bits >= need)
-        prefetch(pool, at + (following if is_left else p))
+        prefetch(pool, at + (next_p if is_left else p))
+        prefetch(pool, at + (next_q if is_left else p))
         k += is_left
         d += u64(bits > 0) - is_left
     return k, d
@@ -253,42 +259,38 @@ def and_next(handle, j, n_left, d):
 def collect(handle, t, n_done):
     """List the bits of the lines done from the t-th on, until CHUNK; returns next t, how many.
 
-    Asks for the rows of these ``candidates``. O(lines + candidates).
+    Asks for the rows of the first of these ``candidates``; ``verify`` for those of the others.
+    O(lines + candidates).
     """
     held, found = open_lines(handle), open_rows(handle)
-    words, candidates = held.words, found.candidates
+    words, candidates, full, places = held.words, found.candidates, found.full, found.places
     n_words = u64(handle[2])
-    k = u64(0)
-    while t < n_done and k < u64(CHUNK):
+    n_full = k = u64(0)
+    while t < n_done and n_full < u64(CHUNK):
         i = u64(held.done[t])
-        first = u64(held.lines[i]) * u64(LINE)
-        is_set = set_words(words, u64(8) * i)
-        while is_set:
-            w = u64(trailing_zeros(is_set))
-            place = first + w * u64(64)
-            word = words[u64(8) * i + w]
-            while word:
-                p = place + u64(trailing_zeros(word))
-                prefetch(found.rows, p * n_words)
-                candidates[k] = p
-                k += u64(1)
-                word &= word - u64(1)
-            is_set &= is_set - u64(1)
+        base = u64(held.lines[i]) * u64(LINE)
+        n_full = list_words(words, u64(8) * i, base, full, places, n_full)
         t += u64(1)
+    for f in range(n_full):
+        k = list_bits(full[f], places[f], candidates, k)
+    for i in range(min(k, u64(ROWS_AHEAD))):
+        prefetch(found.rows, u64(candidates[i]) * n_words)
     return t, k
 
 
 @kernel
-def verify(handle, n_candidates, out, n_out):
+def verify(handle, n_candidates, n_ties, out, n_out):
     """Append the slots of the candidates that match for certain to out: i4[N + 1].
 
-    Writes to ``ties`` the candidates that only exact bounds decide. Returns the new length of out,
+    Appends to ``ties`` the candidates that only exact bounds decide. Returns the new length of out,
     and how many ties there are. O(n_candidates x M).
     """
     held = open_rows(handle)
     rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
-    n_words, k, n_ties = u64(handle[2]), u64(n_out), u64(0)
+    n_words, k = u64(handle[2]), u64(n_out)
+    last = n_candidates - u64(1)
     for i in range(n_candidates):
+        prefetch(rows, u64(candidates[min(i + u64(ROWS_AHEAD), last)]) * n_words)
         p = u64(candidates[i]) * n_words
         found = misfits(rows, p, keys, n_words)
         for w in range(u64(4), n_words):
@@ -354,14 +356,15 @@ def match_one(handle, event, out):
     n_used = prepare(handle, event)
     n_lines = list_lines(handle)
     n_lines, n_done = and_first(handle, n_lines)
-    for j in range(AT_ONCE, n_used):
+    for j in range(AT_ONCE, n_used, 2):
         n_lines, n_done = and_next(handle, j, n_lines, n_done)
-    t, n_out = u64(0), 0
+    t, n_ties, n_out = u64(0), u64(0), 0
     while t < n_done:
         t, n_candidates = collect(handle, t, n_done)
-        n_out, n_ties = verify(handle, n_candidates, out, n_out)
-        if n_ties:
+        n_out, n_ties = verify(handle, n_candidates, n_ties, out, n_out)
+        if n_ties >= u64(CHUNK) or t >= n_done:
             n_out = settle_ties(handle, event, n_ties, out, n_out)
+            n_ties = u64(0)
     return n_out
 
 

@@ -23,7 +23,9 @@ from tamis.kernels.memory import aligned_zeros, f8_at, i4_at, i8_at, u1_at, u2_a
 
 AT_ONCE = 3  # attributes that every line is ANDed with before it is asked how much is left
 TOP_STEP = 32  # every so many edges one is a top: all tops stay in the cache
-CHUNK = 1024  # candidates collected before they are verified
+PLAN_MORE = AT_ONCE + 1  # attributes that a plan has beyond the last
+CHUNK = 1024  # words whose bits are listed before they are verified, about
+MANY_CANDIDATES = 64 * CHUNK + LINE  # of so many words
 
 
 class Work(NamedTuple):
@@ -34,11 +36,13 @@ class Work(NamedTuple):
     words: Array  # u8[L*8 + 8] the bits of the i-th of them
     left: Array  # u4[L + 1] which of them are ANDed still
     done: Array  # u4[L + 1] which of them are ready to be verified
-    candidates: Array  # u4[CHUNK + LINE] positions
-    ties: Array  # u4[CHUNK + LINE] positions
-    plan: Array  # i8[5, M + AT_ONCE]: see PLAN_*
+    candidates: Array  # u4[MANY_CANDIDATES] positions
+    ties: Array  # u4[MANY_CANDIDATES + CHUNK] positions
+    plan: Array  # i8[5, M + PLAN_MORE]: see PLAN_*
     keys: Array  # u8[2*W]: 1023 less the event's codes: "possible", then "certain"
     tops: Array  # f8[M, 2048 / TOP_STEP] the last of every TOP_STEP edges
+    full: Array  # u8[CHUNK + 8] words with a bit
+    places: Array  # u8[CHUNK + 8] the positions of their first bits
 
 
 # Rows of Work.plan; the last three by rank of the attribute, rarest first.
@@ -55,16 +59,18 @@ def new_work(part: DensePart) -> Work:
         aligned_zeros(8 * n_lines + 8, np.uint64),
         np.zeros(n_lines + 1, np.uint32),
         np.zeros(n_lines + 1, np.uint32),
-        np.zeros(CHUNK + LINE, np.uint32),
-        np.empty(CHUNK + LINE, np.uint32),
-        np.zeros((5, m + AT_ONCE), np.int64),
+        np.empty(MANY_CANDIDATES, np.uint32),
+        np.empty(MANY_CANDIDATES + CHUNK, np.uint32),
+        np.zeros((5, m + PLAN_MORE), np.int64),
         np.zeros(2 * row_words(m), np.uint64),
         np.ascontiguousarray(part.edges[:, TOP_STEP - 1 :: TOP_STEP]),
+        np.zeros(CHUNK + 8, np.uint64),
+        np.zeros(CHUNK + 8, np.uint64),
     )
 
 
 def handle_of(part: DensePart, work: Work) -> Array:
-    """i8[21]: sizes and addresses of part and work, which must outlive it.
+    """i8[23]: sizes and addresses of part and work, which must outlive it.
 
     Handing over 18 arrays costs 5 us a call, one handle 0.4.
     """
@@ -100,11 +106,13 @@ def open_work(h):
         carray(u8_at(h[13]), (8 * n_lines + 8,)),
         carray(u4_at(h[14]), (n_lines + 1,)),
         carray(u4_at(h[15]), (n_lines + 1,)),
-        carray(u4_at(h[16]), (CHUNK + LINE,)),
-        carray(u4_at(h[17]), (CHUNK + LINE,)),
-        carray(i8_at(h[18]), (5, h[1] + AT_ONCE)),
+        carray(u4_at(h[16]), (MANY_CANDIDATES,)),
+        carray(u4_at(h[17]), (MANY_CANDIDATES + CHUNK,)),
+        carray(i8_at(h[18]), (5, h[1] + PLAN_MORE)),
         carray(u8_at(h[19]), (2 * h[2],)),
         carray(f8_at(h[20]), (h[1], N_RANKS // TOP_STEP)),
+        carray(u8_at(h[21]), (CHUNK + 8,)),
+        carray(u8_at(h[22]), (CHUNK + 8,)),
     )
 
 
@@ -129,6 +137,8 @@ class Rows(NamedTuple):
     candidates: Array
     ties: Array
     keys: Array
+    full: Array
+    places: Array
 
 
 @inlined
@@ -143,7 +153,7 @@ def open_lines(h):
         carray(u8_at(h[13]), (8 * n_lines + 8,)),
         carray(u4_at(h[14]), (n_lines + 1,)),
         carray(u4_at(h[15]), (n_lines + 1,)),
-        carray(i8_at(h[18]), (5, h[1] + AT_ONCE)),
+        carray(i8_at(h[18]), (5, h[1] + PLAN_MORE)),
     )
 
 
@@ -154,7 +164,9 @@ def open_rows(h):
     return Rows(
         carray(u8_at(h[7]), (n_lines * LINE * h[2],)),
         carray(f8_at(h[3]), (h[0] * h[1] * 2,)),
-        carray(u4_at(h[16]), (CHUNK + LINE,)),
-        carray(u4_at(h[17]), (CHUNK + LINE,)),
+        carray(u4_at(h[16]), (MANY_CANDIDATES,)),
+        carray(u4_at(h[17]), (MANY_CANDIDATES + CHUNK,)),
         carray(u8_at(h[19]), (2 * h[2],)),
+        carray(u8_at(h[21]), (CHUNK + 8,)),
+        carray(u8_at(h[22]), (CHUNK + 8,)),
     )
