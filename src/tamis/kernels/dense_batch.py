@@ -42,21 +42,24 @@ from tamis.kernels.dense_batch_vectors import (
     and_more,
     keep_certain,
     keep_tied,
-    misfits_of,
     move_run,
     touch,
 )
 from tamis.kernels.dense_build import (
-    FIELD_BITS,
-    FIELDS,
     GROUP,
-    GUARD,
     LINE,
     n_group_words,
     n_map_words,
     place_of_line,
 )
-from tamis.kernels.dense_lines import slot_in
+from tamis.kernels.dense_fit import (
+    WORDS_OF_BITS,
+    field_of,
+    misfits_beyond,
+    misfits_of,
+    slot_in,
+    tied_bits,
+)
 from tamis.kernels.dense_match import and_first, and_next, collect, list_lines, prepare
 from tamis.kernels.dense_scratch import (
     AT_ONCE,
@@ -107,10 +110,7 @@ def prepare_many(handle, events, batch):
         prepare(handle, events[e])
         for j in range(n_maps):
             batch.maps[e * n_maps + j] = work.plan[PLAN_OFFSET, j] // n_map
-        at = 2 * n_words * e
-        for w in range(n_words):
-            batch.keys[at + (w if w < 4 else w + 4)] = work.keys[w]
-            batch.keys[at + (w + 4 if w < 4 else w + n_words)] = work.keys[n_words + w]
+        batch.keys[2 * n_words * e : 2 * n_words * (e + 1)] = work.keys
         for w in range(n_lines_words):
             block[w, e & 63] = work.alive[w]
         if e & 63 == 63 or e == n_events - 1:
@@ -267,7 +267,7 @@ def judge_piece(handle, batch, line, n):
     if n_words > u64(4):
         for i in range(n):
             e, p = u64(candidates[i]) // u64(LINE), first + u64(candidates[i]) % u64(LINE)
-            misfits[i] |= misfits_beyond(rows, p * n_words, keys, e, n_words)
+            misfits[i] |= misfits_beyond(rows, p * n_words, keys, e * u64(2) * n_words, n_words)
     for i in range(n, n + u64(LANES)):
         misfits[i] = 255
 
@@ -314,24 +314,6 @@ def tie_piece(batch, line, n, n_ties):
 
 
 @kernel
-def misfits_beyond(rows, p, keys, e, n_words):
-    """``misfits_of`` the words of a row after the fourth: bit 0 "possible", bit 4 "certain"."""
-    k = e * u64(2) * n_words
-    possible = certain = u64(0)
-    for w in range(u64(4), n_words):
-        possible |= rows[p + w] + keys[k + u64(4) + w]
-        certain |= rows[p + w] + keys[k + n_words + w]
-    return np.int64(possible & u64(GUARD) != u64(0)) | np.int64(certain & u64(GUARD) != u64(0)) << 4
-
-
-@inlined
-def tied_fields(rows, p, keys, e, n_words, w):
-    """The fields of word w of a row whose codes tie with event e's, as guard bits."""
-    certain = e * u64(2) * n_words + w + (u64(4) if w < u64(4) else n_words)
-    return (rows[p + w] + keys[certain]) & u64(GUARD)
-
-
-@kernel
 def touch_ties(handle, batch, first, last):
     """Ask for the exact bounds of some of the ``ties``."""
     held, m, n_words = open_rows(handle), u64(handle[1]), u64(handle[2])
@@ -339,12 +321,11 @@ def touch_ties(handle, batch, first, last):
     for i in range(first, last):
         e, p = ties[i] >> u64(32), (ties[i] & u64(LOW)) * n_words
         at = u64(slot_in(held.rows, p)) * (u64(2) * m)
-        for w in range(n_words):
-            tied = tied_fields(held.rows, p, keys, e, n_words, w)
-            while tied:
-                f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
-                tied &= tied - u64(1)
-                prefetch(held.bounds, at + f)
+        for w in range(u64(0), n_words, u64(WORDS_OF_BITS)):
+            bits = tied_bits(held.rows, p, keys, e * u64(2) * n_words, n_words, w)
+            while bits:
+                prefetch(held.bounds, at + field_of(bits, w))
+                bits &= bits - u64(1)
 
 
 @kernel
@@ -360,11 +341,11 @@ def settle_ties(handle, batch, events, n_ties, slots, runs, told):
         e, p = ties[i] >> u64(32), (ties[i] & u64(LOW)) * n_words
         slot = slot_in(held.rows, p)
         holds = True
-        for w in range(n_words):
-            tied = tied_fields(held.rows, p, keys, e, n_words, w)
-            while tied:
-                f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
-                tied &= tied - u64(1)
+        for w in range(u64(0), n_words, u64(WORDS_OF_BITS)):
+            bits = tied_bits(held.rows, p, keys, e * u64(2) * n_words, n_words, w)
+            while bits:
+                f = field_of(bits, w)
+                bits &= bits - u64(1)
                 x, bound = events[e, f >> u64(1)], held.bounds[u64(slot) * (u64(2) * m) + f]
                 holds &= (x <= bound) if f & u64(1) else (bound <= x)
         slots[n_slots] = slot

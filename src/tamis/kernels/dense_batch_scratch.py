@@ -29,7 +29,7 @@ class Batch(NamedTuple):
     """
 
     maps: Array  # u2[E*A] numbers of bitmaps: attribute * (B + 1) + bucket; may repeat
-    keys: Array  # u8[E*2*W] as in dense_scratch: four "possible", four "certain", then the rest
+    keys: Array  # u8[E*2*W] as dense_fit says
     alive: Array  # u8[LW*64, EW] bit e of line l: the line may hold a match of event e
     listed: Array  # u4[E] the events that a line is alive for
     words: Array  # u8[PIECE*8] the bits of the i-th event of a piece

@@ -1,4 +1,4 @@
-"""What a batch does with lines of bits and rows of codes of dense boxes, as vectors.
+"""What a batch does with lines of bits and candidates of dense boxes, as vectors.
 
 Indexes are u8 and unchecked.
 """
@@ -13,8 +13,6 @@ from numba.extending import intrinsic
 
 from tamis.kernels.bit_lines import LINE_OF_WORDS, has_vectors, place_of, store_line
 from tamis.kernels.compiled import inlined
-from tamis.kernels.dense_build import GUARD
-from tamis.kernels.dense_lines import ROW_OF_WORDS
 from tamis.kernels.vectors import declare, in_all_lanes
 
 LANES = 16  # slots that are moved at once, more than a run mostly has; candidates kept at once
@@ -79,25 +77,6 @@ def and_more(typingctx, pool, stride, at, maps, first, n, words, i):
 
     u8 = types.uint64
     return u8(pool, u8, u8, maps, u8, u8, words, u8), codegen
-
-
-@intrinsic
-def misfits_of(typingctx, rows, p, keys, k):
-    """``dense_lines.misfits`` of the keys from k on: four "possible", then four "certain"."""
-
-    def codegen(context, builder, signature, args):
-        kinds = signature.args
-        place = place_of(context, builder, kinds[0], args[0], args[1], ROW_OF_WORDS)
-        row = builder.load(place, align=8)
-        place = place_of(context, builder, kinds[2], args[2], args[3], LINE_OF_WORDS)
-        lanes = ir.Constant(ir.VectorType(_I32, 8), [0, 1, 2, 3] * 2)
-        added = builder.add(builder.shuffle_vector(row, row, lanes), builder.load(place, align=8))
-        over = builder.and_(added, ir.Constant(LINE_OF_WORDS, [GUARD] * 8))
-        is_over = builder.icmp_unsigned("!=", over, ir.Constant(LINE_OF_WORDS, [0] * 8))
-        return builder.zext(builder.bitcast(is_over, _I8), _I64)
-
-    u8 = types.uint64
-    return types.int64(rows, u8, keys, u8), codegen
 
 
 @inlined

@@ -33,7 +33,17 @@ from tamis.kernels.dense_build import (
     n_map_words,
     place_of_line,
 )
-from tamis.kernels.dense_lines import and_three, and_two, misfits, slot_in
+from tamis.kernels.dense_fit import (
+    WORDS_OF_BITS,
+    certain_key,
+    field_of,
+    misfits_beyond,
+    misfits_of,
+    possible_key,
+    slot_in,
+    tied_bits,
+)
+from tamis.kernels.dense_lines import and_three, and_two
 from tamis.kernels.dense_scratch import (
     AT_ONCE,
     CHUNK,
@@ -103,7 +113,7 @@ def rank_event(part, event, work):
 def encode_event(part, event, work):
     """Fill the buckets of the plan, and the keys."""
     plan, keys, coarse = work.plan, work.keys, part.coarse
-    n_words_of_row = len(keys) // 2
+    n_words_of_row = u64(len(keys) // 2)
     for w in range(len(keys)):  # a missing value: only code 0 passes
         keys[w] = u64(ALL_CODES)
     rank_event(part, event, work)
@@ -122,8 +132,9 @@ def encode_event(part, event, work):
             f = 2 * a + side
             code = part.codes[a, side, rank]
             shift = u64(f % FIELDS * FIELD_BITS)
-            keys[f // FIELDS] -= u64(code) << shift
-            keys[n_words_of_row + f // FIELDS] -= u64(code - part.slack[a]) << shift
+            w = u64(f // FIELDS)
+            keys[possible_key(w, n_words_of_row)] -= u64(code) << shift
+            keys[certain_key(w, n_words_of_row)] -= u64(code - part.slack[a]) << shift
 
 
 @inlined
@@ -292,15 +303,13 @@ def verify(handle, n_candidates, n_ties, out, n_out):
     for i in range(n_candidates):
         prefetch(rows, u64(candidates[min(i + u64(ROWS_AHEAD), last)]) * n_words)
         p = u64(candidates[i]) * n_words
-        found = misfits(rows, p, keys, n_words)
-        for w in range(u64(4), n_words):
-            row = rows[p + w]
-            found |= np.int64((row + keys[w]) & u64(GUARD) != u64(0))
-            found |= np.int64((row + keys[n_words + w]) & u64(GUARD) != u64(0)) << 4
+        found = misfits_of(rows, p, keys, u64(0))
+        if n_words > u64(4):
+            found |= misfits_beyond(rows, p, keys, u64(0), n_words)
         out[k] = slot_in(rows, p)
         ties[n_ties] = candidates[i]
-        k += u64(found == 0)
-        n_ties += u64(found & 15 == 0) - u64(found == 0)
+        k += u64(found == u64(0))
+        n_ties += u64(found & u64(15) == u64(0)) - u64(found == u64(0))
     return np.int64(k), n_ties
 
 
@@ -321,27 +330,24 @@ def settle_ties(handle, event, n_ties, out, n_out):
 @inlined
 def touch_ties(held, m, n_words, p):
     """Ask for the exact bounds that ``settle_tie`` will look at."""
-    rows, keys = held.rows, held.keys
-    at = u64(slot_in(rows, p)) * (u64(2) * m)
-    for w in range(n_words):
-        tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
-        while tied:
-            f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
-            tied &= tied - u64(1)
-            prefetch(held.bounds, at + f)
+    at = u64(slot_in(held.rows, p)) * (u64(2) * m)
+    for w in range(u64(0), n_words, u64(WORDS_OF_BITS)):
+        bits = tied_bits(held.rows, p, held.keys, u64(0), n_words, w)
+        while bits:
+            prefetch(held.bounds, at + field_of(bits, w))
+            bits &= bits - u64(1)
 
 
 @inlined
 def settle_tie(held, event, m, n_words, p):
     """Whether the row from p on matches, by the exact bounds whose codes tie with the event's."""
-    rows, keys = held.rows, held.keys
-    at = u64(slot_in(rows, p)) * (u64(2) * m)
+    at = u64(slot_in(held.rows, p)) * (u64(2) * m)
     holds = True
-    for w in range(n_words):
-        tied = (rows[p + w] + keys[n_words + w]) & u64(GUARD)
-        while tied:
-            f = w * u64(FIELDS) + u64(trailing_zeros(tied)) // u64(FIELD_BITS)
-            tied &= tied - u64(1)
+    for w in range(u64(0), n_words, u64(WORDS_OF_BITS)):
+        bits = tied_bits(held.rows, p, held.keys, u64(0), n_words, w)
+        while bits:
+            f = field_of(bits, w)
+            bits &= bits - u64(1)
             x, bound = event[f >> u64(1)], held.bounds[at + f]
             holds &= (x <= bound) if f & u64(1) else (bound <= x)
     return holds

@@ -39,7 +39,7 @@ class Work(NamedTuple):
     candidates: Array  # u4[MANY_CANDIDATES] positions
     ties: Array  # u4[MANY_CANDIDATES + CHUNK] positions
     plan: Array  # i8[5, M + PLAN_MORE]: see PLAN_*
-    keys: Array  # u8[2*W]: 1023 less the event's codes: "possible", then "certain"
+    keys: Array  # u8[2*W] of the event, as dense_fit says
     tops: Array  # f8[M, 2048 / TOP_STEP] the last of every TOP_STEP edges
     full: Array  # u8[CHUNK + 8] words with a bit
     places: Array  # u8[CHUNK + 8] the positions of their first bits
