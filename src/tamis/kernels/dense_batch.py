@@ -19,9 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 from numba import uint64 as u64
-from numba.cpython.unsafe.numbers import trailing_zeros
 
-from tamis.kernels.bit_lines import list_bits, list_words
+from tamis.kernels.bit_lines import MANY, list_bits, list_words
 from tamis.kernels.compiled import inlined, kernel
 from tamis.kernels.dense_batch_scratch import (
     ALIVE,
@@ -110,7 +109,8 @@ def prepare_many(handle, events, batch):
         prepare(handle, events[e])
         for j in range(n_maps):
             batch.maps[e * n_maps + j] = work.plan[PLAN_OFFSET, j] // n_map
-        batch.keys[2 * n_words * e : 2 * n_words * (e + 1)] = work.keys
+        for w in range(2 * n_words):
+            batch.keys[2 * n_words * e + w] = work.keys[w]
         for w in range(n_lines_words):
             block[w, e & 63] = work.alive[w]
         if e & 63 == 63 or e == n_events - 1:
@@ -180,14 +180,10 @@ def list_events(batch, line):
     """Numbers of the events that a line is alive for, into ``listed``; returns how many."""
     n_words = u64(batch[2])
     alive = carray(u8_at(batch[ALIVE]), ((line + 1) * batch[2],))
-    listed = carray(u4_at(batch[LISTED]), (batch[0],))
+    listed = carray(u4_at(batch[LISTED]), (batch[0] + MANY,))
     k, first = u64(0), u64(line) * n_words
     for w in range(n_words):
-        word = alive[first + w]
-        while word:
-            listed[k] = u64(64) * w + u64(trailing_zeros(word))
-            k += u64(1)
-            word &= word - u64(1)
+        k = list_bits(alive[first + w], u64(64) * w, listed, k)
     return k
 
 

@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     maps: Array  # u2[E*A] numbers of bitmaps: attribute * (B + 1) + bucket; may repeat
     keys: Array  # u8[E*2*W] as dense_fit says
     alive: Array  # u8[LW*64, EW] bit e of line l: the line may hold a match of event e
-    listed: Array  # u4[E] the events that a line is alive for
+    listed: Array  # u4[E + MANY] the events that a line is alive for
     words: Array  # u8[PIECE*8] the bits of the i-th event of a piece
     done: Array  # u4[PIECE + 1] which of them have bits left
     full: Array  # u8[PIECE*8 + 8] words with bits left
@@ -63,7 +63,7 @@ def new_batch(n: int, m: int, n_words: int, n_events: int) -> Batch:
         np.zeros(n_events * n_anded(m), np.uint16),
         aligned_zeros(n_events * 2 * n_words, np.uint64),
         np.zeros((-(-n_lines // 64) * 64, -(-n_events // 64)), np.uint64),
-        np.zeros(n_events, np.uint32),
+        np.zeros(n_events + MANY, np.uint32),
         aligned_zeros(8 * PIECE, np.uint64),
         np.zeros(PIECE + 1, np.uint32),
         np.zeros(8 * PIECE + 8, np.uint64),
@@ -81,7 +81,7 @@ def handle_of_batch(batch: Batch) -> Array:
     Kernels that hand arrays to each other in tuples copy and count them at each call, which took
     a twentieth of a batch.
     """
-    n_events = len(batch.listed)
+    n_events = len(batch.listed) - MANY
     sizes = [n_events, len(batch.maps) // n_events, batch.alive.shape[1]]
     return np.array(sizes + [x.ctypes.data for x in batch], np.int64)
 
@@ -104,7 +104,7 @@ def n_anded(m):
 def open_bits(batch):
     """``listed``, ``words`` and ``done`` behind the handle of a batch."""
     return (
-        carray(u4_at(batch[LISTED]), (batch[0],)),
+        carray(u4_at(batch[LISTED]), (batch[0] + MANY,)),
         carray(u8_at(batch[WORDS]), (8 * PIECE,)),
         carray(u4_at(batch[DONE]), (PIECE + 1,)),
     )

@@ -26,7 +26,7 @@ N_CODES = 1024  # a bound's code among the edges of its own side: 1..1023; 0 = u
 FIELD_BITS = 11  # code and guard bit
 FIELDS = 5  # fields in a word of a row; the 9 bits above hold the slot, a byte a word
 GUARD = sum(1 << (FIELD_BITS * k + FIELD_BITS - 1) for k in range(FIELDS))
-N_BUCKETS = 48  # of an attribute's values, each with a bitmap over positions
+N_BUCKETS = 40  # of an attribute's values, each with a bitmap over positions
 N_COARSE = 128  # buckets of the bitmaps over lines
 
 
