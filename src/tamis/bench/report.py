@@ -148,7 +148,7 @@ cores. `rtree` holds the two most selective attributes; a kernel verifies its ca
 _BATCH_NOTE = """\
 The batch is handed over as a dict of arrays (W5: a list of dicts). Two threads match a batch of so
 many events each. The gain of the batch is against the mean time of single events in the same
-rounds."""
+rounds, of which there are seven; the middle gain is shown."""
 _SIZE_NOTE = """\
 Built from arrays by `Index.from_boxes` (W5: from Subscription objects by `add_many`). The memory
 counted is what `Index` says of itself; the growth of the process (RSS) was taken in a fresh one."""
