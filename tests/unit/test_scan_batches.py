@@ -135,16 +135,18 @@ def test_several_blocks_share_the_cells_and_a_head_has_more_room_than_slots() ->
 
 
 def test_whom_they_suit() -> None:
-    few, many = (block_of(*np.ones((2, n, 1))) for n in (10, SLOTS_AN_EVENT * MIN_EVENTS + 1))
+    sizes = (10, SLOTS_AN_EVENT * MIN_EVENTS + 1, SLOTS_AN_EVENT * GROUP + 1)
+    few, more, many = (block_of(*np.ones((2, n, 1))) for n in sizes)
     boxes = ScanBlock(Boxes(np.zeros(1, np.int32), np.ones((10, 1, 2))))
-    blocks = [few, many, boxes]
+    blocks = [few, more, many, boxes]
 
     def suited(*shape: int) -> list[ScanBlock]:
         cells = AskedEvents(np.zeros(shape), blocks)
         return [block for block in blocks if cells.suit(block)]
 
     assert suited(MIN_EVENTS, 1) == [few]
-    assert suited(MIN_EVENTS + 1, 1) == [few, many]
+    assert suited(MIN_EVENTS + 1, 1) == [few, more]
+    assert suited(50 * GROUP, 1) == [few, more]  # many slots are not few where events are many
     assert suited(MIN_EVENTS - 1, 1) == []
     assert suited(MIN_EVENTS, MAX_COLUMNS) == [few]
     assert suited(MIN_EVENTS, MAX_COLUMNS + 1) == []

@@ -20,7 +20,7 @@ from tamis.kernels.scan_batch import (
 )
 
 MIN_EVENTS = 128  # fewer are better compared with each slot
-SLOTS_AN_EVENT = 2  # of more, a block finds an event's own faster
+SLOTS_AN_EVENT = 2  # of a group; of more, a block finds an event's own faster
 
 
 class AskedEvents:
@@ -58,4 +58,5 @@ class AskedEvents:
 def _is_few(block: Block, n_events: int, n_columns: int) -> bool:
     if n_events < MIN_EVENTS or n_columns > MAX_COLUMNS or not IS_COMPILED:
         return False
-    return isinstance(block.bounds, Constraints) and block.n_slots <= SLOTS_AN_EVENT * n_events
+    is_small = block.n_slots <= SLOTS_AN_EVENT * min(n_events, GROUP)
+    return is_small and isinstance(block.bounds, Constraints)
