@@ -264,15 +264,19 @@ class Pipeline:
         One that Spark gave up as part of the cluster was lost is started again, from its
         checkpoint, some times.
         """
+        are_active = []
         for query in self._queries():
+            # Asked first: one that fails after this is active still, and is seen to the next time.
+            is_active = query.isActive
             failure = query.exception()
-            if failure is not None and is_loss(failure) and self._may_start_again():
+            if failure is not None:
+                if not is_loss(failure) or not self._may_start_again():
+                    raise _stopped(query, failure)
                 _logger.warning("%s is started again: %s", query.name, reason_of(failure))
                 self._start_again(query)
-            else:
-                _check(query)
-        queries = self._queries()
-        return bool(queries) and all(query.isActive for query in queries)
+                is_active = True
+            are_active.append(is_active)
+        return bool(are_active) and all(are_active)
 
     def _may_start_again(self) -> bool:
         now = time.monotonic()
@@ -395,7 +399,11 @@ def _finish(query: StreamingQuery, is_stopped: Callable[[], bool]) -> None:
 def _check(query: StreamingQuery) -> None:
     failure = query.exception()
     if failure is not None:
-        raise PipelineError(f"{query.name} stopped: {reason_of(failure)}")
+        raise _stopped(query, failure)
+
+
+def _stopped(query: StreamingQuery, failure: Exception) -> PipelineError:
+    return PipelineError(f"{query.name} stopped: {reason_of(failure)}")
 
 
 def _batch_seconds(progress: Any) -> float:
