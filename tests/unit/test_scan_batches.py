@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tamis import Index, Subscription, col
-from tamis.index.asked_events import MIN_EVENTS, SLOTS_AN_EVENT, AskedEvents
+from tamis.index.asked_events import MAX_EVENTS, MIN_EVENTS, SLOTS_AN_EVENT, AskedEvents
 from tamis.index.blocks import Block, ScanBlock
 from tamis.index.head import Head, HeadView
 from tamis.index.sparse_block import SparseBlock
@@ -148,6 +148,8 @@ def test_whom_they_suit() -> None:
     assert suited(MIN_EVENTS + 1, 1) == [few, more]
     assert suited(50 * GROUP, 1) == [few, more]  # many slots are not few where events are many
     assert suited(MIN_EVENTS - 1, 1) == []
+    assert suited(MAX_EVENTS, 1) == [few, more]
+    assert suited(MAX_EVENTS + 1, 1) == []
     assert suited(MIN_EVENTS, MAX_COLUMNS) == [few]
     assert suited(MIN_EVENTS, MAX_COLUMNS + 1) == []
 

@@ -20,6 +20,7 @@ from tamis.kernels.scan_batch import (
 )
 
 MIN_EVENTS = 128  # fewer are better compared with each slot
+MAX_EVENTS = 1 << 16  # more would take much memory: 16 bytes for each column that is asked for
 SLOTS_AN_EVENT = 2  # of a group; of more, a block finds an event's own faster
 
 
@@ -56,7 +57,7 @@ class AskedEvents:
 
 
 def _is_few(block: Block, n_events: int, n_columns: int) -> bool:
-    if n_events < MIN_EVENTS or n_columns > MAX_COLUMNS or not IS_COMPILED:
+    if not MIN_EVENTS <= n_events <= MAX_EVENTS or n_columns > MAX_COLUMNS or not IS_COMPILED:
         return False
     is_small = block.n_slots <= SLOTS_AN_EVENT * min(n_events, GROUP)
     return is_small and isinstance(block.bounds, Constraints)
