@@ -19,15 +19,19 @@ from tamis.kernels.bit_lines import (
 from tamis.kernels.compiled import IS_COMPILED, kernel
 from tamis.kernels.dense_batch_scratch import MANY_TIES, MAX_ANDED, PIECE, new_found
 from tamis.kernels.dense_batch_vectors import (
+    end_runs,
+    end_runs_plainly,
+    move_run,
+    move_run_plainly,
+)
+from tamis.kernels.dense_build import LINE
+from tamis.kernels.keeping import (
     LANES,
     keep_certain,
     keep_certain_plainly,
     keep_tied,
     keep_tied_plainly,
-    move_run,
-    move_run_plainly,
 )
-from tamis.kernels.dense_build import LINE
 from tamis.kernels.scan import Boxes
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="dense blocks need compiled kernels")
@@ -213,6 +217,49 @@ def test_candidates_are_kept_by_their_misfits():
     assert n.tolist() == [len(certain)] * 2 + [len(tied)] * 2
     for some, wanted in zip(kept, (certain, certain, tied, tied), strict=True):
         assert np.array_equal(some[: len(wanted)], wanted)
+
+
+@kernel
+def _keep_in_place(numbers, misfits, plainly):
+    k = np.zeros(2, np.uint64)
+    for i in range(np.uint64(0), np.uint64(len(misfits)), np.uint64(LANES)):
+        k[0] = keep_certain(numbers, misfits, i, numbers, k[0])
+        k[1] = keep_certain_plainly(plainly, misfits, i, plainly, k[1])
+    return k
+
+
+def test_candidates_are_kept_where_they_are():
+    misfits = np.random.default_rng(7).choice(np.array([0, 1, 240], np.uint8), 40 * LANES)
+    numbers, plainly = (np.arange(len(misfits), dtype=np.uint32) for _ in range(2))
+    wanted = numbers[misfits == 0]
+    assert _keep_in_place(numbers, misfits, plainly).tolist() == [len(wanted)] * 2
+    assert np.array_equal(numbers[: len(wanted)], wanted)
+    assert np.array_equal(plainly[: len(wanted)], wanted)
+
+
+@kernel
+def _end_all(kept, n, before, one, other):
+    k = np.zeros(2, np.uint64)
+    for i in range(np.uint64(0), np.uint64(n), np.uint64(LANES)):
+        k[0] = end_runs(kept, i, np.uint64(before), one, k[0])
+        k[1] = end_runs_plainly(kept, i, np.uint64(before), other, k[1])
+    return k
+
+
+@pytest.mark.parametrize("n", [1, LANES - 1, LANES, LANES + 1, 300])
+@pytest.mark.parametrize("n_events", [1, 3, 200])
+def test_runs_end_where_the_next_event_begins(n, n_events):
+    random = np.random.default_rng(n)
+    events = np.sort(random.integers(0, n_events, n))
+    kept = np.full(n + 2 * LANES + 1, 2**32 - 1, np.uint32)
+    kept[:n] = events * LINE + random.integers(0, LINE, n)
+    before = 2**31 - 1000
+    one, other = np.zeros((2, n + 2 * LANES), np.uint64)
+    ends = np.append(np.nonzero(np.diff(events))[0], n - 1)
+    wanted = events[ends].astype(np.uint64) << np.uint64(32) | (before + ends + 1).astype(np.uint64)
+    assert _end_all(kept, n, before, one, other).tolist() == [len(wanted)] * 2
+    assert np.array_equal(one[: len(wanted)], wanted)
+    assert np.array_equal(other[: len(wanted)], wanted)
 
 
 @kernel

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tamis.bench import workloads
+from tamis.index.blocks import MORE_ROOM
 from tamis.index.dense_block import DenseBlock
 from tamis.kernels.compiled import IS_COMPILED
 from tamis.kernels.dense_build import LINE, kd_order
@@ -34,7 +35,7 @@ def check(low, high, events):
     block = block_of(low, high)
     wanted = [expected(low, high, event) for event in events]
     for event, slots in zip(events, wanted, strict=True):
-        out = np.full(block.n_slots + 2, -7, np.int32)
+        out = np.full(block.n_slots + MORE_ROOM + 1, -7, np.int32)
         n_found = block.candidates(event, out)
         assert np.array_equal(np.sort(out[:n_found]), slots)
         assert out[-1] == -7

@@ -9,7 +9,7 @@ import pytest
 
 from tamis.bench.workloads import make as make_workload
 from tamis.index import Index
-from tamis.index.blocks import Block, ScanBlock
+from tamis.index.blocks import MORE_ROOM, Block, ScanBlock
 from tamis.index.dense_block import DenseBlock
 from tamis.index.indexed_block import MAX_OPEN
 from tamis.index.sparse_block import SparseBlock
@@ -58,7 +58,7 @@ def test_a_block_finds_what_a_scan_finds(make: Any, n_open: int, seed: int) -> N
         low, high = np.minimum(low, high), np.maximum(low, high)
         closed = random.permutation(N_COLUMNS)[n_open:]
         low[closed] = high[closed] = random.choice([-1.0, 0.0, 0.5, 2.0, np.nan], len(closed))
-        out, other = (np.full(N_SLOTS + 1, -1, np.int32) for _ in range(2))
+        out, other = (np.full(N_SLOTS + MORE_ROOM, -1, np.int32) for _ in range(2))
         n_sure, n_slots = block.candidates_in_hull(low, high, out)
         n_expected = scanned.candidates_in_hull(low, high, other)[1]
         assert sorted(out[:n_slots]) == sorted(other[:n_expected])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tamis.index.slot_table import SlotTable, constraints_of_boxes, no_tests
 from tamis.kernels.emit import RowTable
+from tamis.kernels.keeping import LANES
 from tamis.kernels.scan import Boxes, Constraints, scan, scan_boxes, scan_some
 from tamis.kernels.settling import handle_of_block
 from tamis.kernels.tests import NO_TESTS, Tests
@@ -21,6 +22,7 @@ Arrays = dict[str, Array]
 
 NO_ROWS: Array = np.zeros(0, np.int32)
 
+MORE_ROOM = LANES  # slots are written so many at once, whether all of them are found or not
 _MIN_ROOM = 1 << 20
 
 
@@ -74,7 +76,7 @@ class Block(ABC):
     def candidates(self, vector: Vector, out: Array) -> int:
         """Write the slots whose constraints a plain event satisfies; return their number.
 
-        ``out`` has room for one more than there are slots.
+        ``out`` has room for MORE_ROOM more than there are slots.
         """
 
     def candidates_many(self, matrix: Array, first: int, out: Array, offsets: Array) -> int:
@@ -84,7 +86,7 @@ class Block(ABC):
         Returns the event to go on with.
         """
         event = first
-        while event < len(matrix) and offsets[event] + self.n_slots + 1 <= len(out):
+        while event < len(matrix) and offsets[event] + self.n_slots + MORE_ROOM <= len(out):
             n_found = self.candidates(matrix[event], out[offsets[event] :])
             offsets[event + 1] = offsets[event] + n_found
             event += 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.blocks import Block
+from tamis.index.blocks import MORE_ROOM, Block
 from tamis.index.express import Expresses
 from tamis.index.revision import Ask
 from tamis.index.state import State
@@ -170,7 +170,8 @@ class Search:
             size += size // 4 + 64
             rows, leaders, asked, ordered = (np.empty(size, np.int32) for _ in range(4))
             found = Found(rows, leaders, asked, np.zeros(3, np.int64))
-            slots = np.empty(2 * size, np.int32)  # a choice may find again what others have found
+            # A choice may find again what others have found.
+            slots = np.empty(2 * size + MORE_ROOM, np.int32)
             seen = np.zeros((2, size // 8 + 1), np.uint8)
             handle = handle_of_rows(table, slots, found, seen)
             held = _Scratch(size, slots, found, seen, ordered, table, handle)

@@ -33,14 +33,14 @@ from tamis.kernels.dense_batch_scratch import (
     open_bits,
     open_candidates,
     open_keys,
+    open_left,
+    open_numbers,
     open_ties,
 )
 from tamis.kernels.dense_batch_vectors import (
-    LANES,
     and_many,
     and_more,
-    keep_certain,
-    keep_tied,
+    end_runs,
     move_run,
     touch,
 )
@@ -68,6 +68,7 @@ from tamis.kernels.dense_scratch import (
     open_rows,
     open_work,
 )
+from tamis.kernels.keeping import LANES, keep_certain, keep_tied
 from tamis.kernels.memory import prefetch, u2_at, u4_at, u8_at
 
 AHEAD = 64  # how far ahead to prefetch, in cache lines
@@ -160,9 +161,7 @@ def match_lines(handle, events, batch, first, found):
             n_done = and_piece(handle, batch, line, start, min(u64(PIECE), n_listed - start))
             n_candidates = collect_piece(batch, start, n_done)
             judge_piece(handle, batch, u64(line), n_candidates)
-            n_slots, n_runs = keep_piece(
-                handle, batch, (u64(line), n_candidates), slots, runs, (n_slots, n_runs)
-            )
+            n_slots, n_runs = keep_piece(batch, n_candidates, slots, runs, (n_slots, n_runs))
             before = n_ties
             n_ties = tie_piece(batch, u64(line), n_candidates, n_ties)
             touch_ties(handle, batch, before, n_ties)
@@ -213,23 +212,37 @@ def and_piece(handle, batch, line, start, n):
     """AND the bitmaps of n listed events from ``start`` on, in a line; returns how many are left.
 
     Writes the bits of the i-th of them to ``words``, and i to ``done`` unless no bit is left.
+    Where to write i is known late, and what is read next would wait for that: so it is only
+    noted whether a bit is left, and told later who has one.
     """
     pool, n_map, n_maps = open_lines(handle).pool, u64(n_map_words(handle[0])), u64(batch[1])
     maps = carray(u2_at(batch[MAPS]), (batch[0] * batch[1],))
     listed, words, done = open_bits(batch)
+    every, is_out = open_left(batch)
     at = place_of_line(line, u64(n_group_words(handle[0], handle[1])))
     n_first = min(n_maps, u64(AT_FIRST))
-    n_left = k = u64(0)
     for i in range(n):
         e = u64(listed[start + i])
-        done[n_left] = i
-        n_left += and_many(pool, n_map, at, maps, e * n_maps, n_first, words, u64(8) * i)
+        is_out[i] = and_many(pool, n_map, at, maps, e * n_maps, n_first, words, u64(8) * i)
+    n_left = keep_left(every, is_out, n, done)
     n_more = n_maps - n_first
     for t in range(n_left):
         i = u64(done[t])
         e = u64(listed[start + i])
-        done[k] = i
-        k += and_more(pool, n_map, at, maps, e * n_maps + n_first, n_more, words, u64(8) * i)
+        is_out[t] = and_more(
+            pool, n_map, at, maps, e * n_maps + n_first, n_more, words, u64(8) * i
+        )  # fmt: skip
+    return keep_left(done, is_out, n_left, done)
+
+
+@inlined
+def keep_left(numbers, is_out, n, out):
+    """Write those of n numbers that are not out to ``out``, which may be ``numbers``; how many."""
+    for i in range(n, n + u64(LANES)):
+        is_out[i] = 1
+    k = u64(0)
+    for i in range(u64(0), n, u64(LANES)):
+        k = keep_certain(numbers, is_out, i, out, k)
     return k
 
 
@@ -252,14 +265,15 @@ def collect_piece(batch, start, n_done):
 
 @kernel
 def judge_piece(handle, batch, line, n):
-    """Write the misfits of n candidates of a line, and some after them. O(n x W)."""
+    """Write the misfits of n candidates of a line, and some after them, and slots. O(n x W)."""
     rows, n_words = open_rows(handle).rows, u64(handle[2])
-    keys = open_keys(batch, handle[2])
+    keys, numbers = open_keys(batch, handle[2]), open_numbers(batch)
     candidates, misfits, _ = open_candidates(batch)
     first = line * u64(LINE)
     for i in range(n):
         e, p = u64(candidates[i]) // u64(LINE), first + u64(candidates[i]) % u64(LINE)
         misfits[i] = misfits_of(rows, p * n_words, keys, e * u64(2) * n_words)
+        numbers[i] = slot_in(rows, p * n_words)
     if n_words > u64(4):
         for i in range(n):
             e, p = u64(candidates[i]) // u64(LINE), first + u64(candidates[i]) % u64(LINE)
@@ -269,28 +283,24 @@ def judge_piece(handle, batch, line, n):
 
 
 @kernel
-def keep_piece(handle, batch, asked, slots, runs, told):
-    """Append the slots of the candidates that match for certain to what was found, runs by event.
+def keep_piece(batch, n, slots, runs, told):
+    """Append the slots of those of n candidates that match for certain to what was found.
 
-    ``asked``: the line, and how many candidates there are; ``told``: how many slots and runs there
-    were. Returns how many there are now. O(candidates).
+    ``told``: how many slots and runs there were. Returns how many there are now. O(candidates).
     """
-    rows, n_words = open_rows(handle).rows, u64(handle[2])
     candidates, misfits, kept = open_candidates(batch)
-    n_slots, last = told[0], told[1] - u64(1)
-    first = asked[0] * u64(LINE)
+    numbers = open_numbers(batch)
+    n_slots, n_runs = told
     n_kept = u64(0)
-    for i in range(u64(0), asked[1], u64(LANES)):
+    for i in range(u64(0), n, u64(LANES)):
+        prefetch(slots, n_slots + n_kept + u64(128))
+        keep_certain(numbers, misfits, i, slots, n_slots + n_kept)
         n_kept = keep_certain(candidates, misfits, i, kept, n_kept)
-    before = u64(LOW)
-    for i in range(n_kept):
-        e, p = u64(kept[i]) // u64(LINE), first + u64(kept[i]) % u64(LINE)
-        slots[n_slots] = slot_in(rows, p * n_words)
-        n_slots += u64(1)
-        last += u64(e != before)
-        before = e
-        runs[last] = (e << u64(32)) | n_slots
-    return n_slots, last + u64(1)
+    for i in range(n_kept, n_kept + u64(LANES + 1)):
+        kept[i] = LOW  # of no event
+    for i in range(u64(0), n_kept, u64(LANES)):
+        n_runs = end_runs(kept, i, n_slots, runs, n_runs)
+    return n_slots + n_kept, n_runs
 
 
 @kernel
@@ -366,5 +376,7 @@ def place_runs(found, n_runs, ends, out):
         start = found.runs[i - u64(1)] & u64(LOW)
         n = (found.runs[i] & u64(LOW)) - start
         e = found.runs[i] >> u64(32)
-        move_run(found.slots, start, n, out, u64(ends[e]))
+        at = u64(ends[e])
+        move_run(found.slots, start, n, out, at)
+        prefetch(out, at + n + u64(32))
         ends[e] += np.int64(n)

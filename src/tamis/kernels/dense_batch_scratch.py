@@ -12,9 +12,9 @@ from numba import carray  # type: ignore[attr-defined]
 
 from tamis.kernels.bit_lines import MANY
 from tamis.kernels.compiled import Array, inlined
-from tamis.kernels.dense_batch_vectors import LANES
 from tamis.kernels.dense_build import LINE
-from tamis.kernels.memory import aligned_zeros, u1_at, u4_at, u8_at
+from tamis.kernels.keeping import LANES
+from tamis.kernels.memory import aligned_zeros, i4_at, u1_at, u4_at, u8_at
 
 PIECE = 256  # events whose bits of a line are kept at once
 MAX_ANDED = 32  # attributes that are ANDed; the others are left to the rows
@@ -33,27 +33,31 @@ class Batch(NamedTuple):
     alive: Array  # u8[LW*64, EW] bit e of line l: the line may hold a match of event e
     listed: Array  # u4[E + MANY] the events that a line is alive for
     words: Array  # u8[PIECE*8] the bits of the i-th event of a piece
-    done: Array  # u4[PIECE + 1] which of them have bits left
+    every: Array  # u4[PIECE + LANES] 0, 1, 2, ...
+    is_out: Array  # u1[PIECE + LANES] whether none of its bits is left
+    done: Array  # u4[PIECE + LANES] which of them have bits left
     full: Array  # u8[PIECE*8 + 8] words with bits left
     places: Array  # u8[PIECE*8 + 8] their event << 9 | position of the first bit in the line
     candidates: Array  # u4[PIECE*LINE + MANY] event << 9 | position in the line
     misfits: Array  # u1[PIECE*LINE + MANY] of each candidate, as ``misfits_of`` tells them
     kept: Array  # u4[PIECE*LINE + MANY] some of the candidates
+    numbers: Array  # i4[PIECE*LINE + MANY] the slot of each candidate
     ties: Array  # u8[PIECE*LINE + MANY_TIES + 1] event << 32 | position
 
 
 # Where the handle of a batch has the address of each of its arrays, after three sizes.
 _ADDRESS = {name: 3 + place for place, name in enumerate(Batch._fields)}
-MAPS, KEYS, ALIVE, LISTED, WORDS, DONE, FULL, PLACES, CANDIDATES, MISFITS, KEPT, TIES = (
-    _ADDRESS.values()
-)
+(
+    MAPS, KEYS, ALIVE, LISTED, WORDS, EVERY, IS_OUT, DONE, FULL, PLACES, CANDIDATES, MISFITS, KEPT,
+    NUMBERS, TIES,
+) = _ADDRESS.values()  # fmt: skip
 
 
 class Found(NamedTuple):
     """Slots by line: run i is of one event, and ends where run i + 1 starts."""
 
     slots: Array  # i4[room + LANES]
-    runs: Array  # u8[room] event << 32 | end of the run; the first says 0
+    runs: Array  # u8[room + LANES] event << 32 | end of the run; the first says 0
 
 
 def new_batch(n: int, m: int, n_words: int, n_events: int) -> Batch:
@@ -65,18 +69,21 @@ def new_batch(n: int, m: int, n_words: int, n_events: int) -> Batch:
         np.zeros((-(-n_lines // 64) * 64, -(-n_events // 64)), np.uint64),
         np.zeros(n_events + MANY, np.uint32),
         aligned_zeros(8 * PIECE, np.uint64),
-        np.zeros(PIECE + 1, np.uint32),
+        np.arange(PIECE + LANES, dtype=np.uint32),
+        np.zeros(PIECE + LANES, np.uint8),
+        np.zeros(PIECE + LANES, np.uint32),
         np.zeros(8 * PIECE + 8, np.uint64),
         np.zeros(8 * PIECE + 8, np.uint64),
         np.empty(PIECE * LINE + MANY, np.uint32),
         np.empty(PIECE * LINE + MANY, np.uint8),
         np.empty(PIECE * LINE + MANY, np.uint32),
+        np.empty(PIECE * LINE + MANY, np.int32),
         np.empty(PIECE * LINE + MANY_TIES + 1, np.uint64),
     )
 
 
 def handle_of_batch(batch: Batch) -> Array:
-    """i8[15]: sizes and addresses of a batch, which must outlive it.
+    """i8[18]: sizes and addresses of a batch, which must outlive it.
 
     Kernels that hand arrays to each other in tuples copy and count them at each call, which took
     a twentieth of a batch.
@@ -92,7 +99,7 @@ def new_found(n_events: int) -> Found:
     A line finds a run for each event, and for each candidate a slot or, being a tie, both.
     """
     room = 1 + n_events * (LINE + 1) + MORE_ROOM
-    return Found(np.empty(room + LANES, np.int32), np.empty(room, np.uint64))
+    return Found(np.empty(room + LANES, np.int32), np.empty(room + LANES, np.uint64))
 
 
 def n_anded(m):
@@ -106,7 +113,16 @@ def open_bits(batch):
     return (
         carray(u4_at(batch[LISTED]), (batch[0] + MANY,)),
         carray(u8_at(batch[WORDS]), (8 * PIECE,)),
-        carray(u4_at(batch[DONE]), (PIECE + 1,)),
+        carray(u4_at(batch[DONE]), (PIECE + LANES,)),
+    )
+
+
+@inlined
+def open_left(batch):
+    """``every`` and ``is_out`` behind the handle of a batch."""
+    return (
+        carray(u4_at(batch[EVERY]), (PIECE + LANES,)),
+        carray(u1_at(batch[IS_OUT]), (PIECE + LANES,)),
     )
 
 
@@ -119,6 +135,12 @@ def open_candidates(batch):
         carray(u1_at(batch[MISFITS]), room),
         carray(u4_at(batch[KEPT]), room),
     )
+
+
+@inlined
+def open_numbers(batch):
+    """``numbers`` behind the handle of a batch."""
+    return carray(i4_at(batch[NUMBERS]), (PIECE * LINE + MANY,))
 
 
 @inlined

@@ -13,12 +13,12 @@ from numba.extending import intrinsic
 
 from tamis.kernels.bit_lines import LINE_OF_WORDS, has_vectors, place_of, store_line
 from tamis.kernels.compiled import inlined
+from tamis.kernels.dense_build import LINE
+from tamis.kernels.keeping import LANES, NUMBERS, n_set, squeeze
 from tamis.kernels.vectors import declare, in_all_lanes
 
-LANES = 16  # slots that are moved at once, more than a run mostly has; candidates kept at once
-
-_I1, _I8, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
-_SLOTS, _SLOT_BYTES, _SLOT_BITS = (ir.VectorType(kind, LANES) for kind in (_I32, _I8, _I1))
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_BITS = ir.VectorType(ir.IntType(1), LANES)
 
 
 @intrinsic
@@ -34,7 +34,7 @@ def touch(typingctx, array, i):
 
 
 def _and_lines(context, builder, kinds, args, line):
-    """AND a line with n others, two by two; store it, and whether a bit is set."""
+    """AND a line with n others, two by two; store it; whether no bit is set."""
     pool, stride, at, maps, first, n, words, i = args
     numbers = context.make_array(kinds[3])(context, builder, maps).data
     left = cgutils.alloca_once(builder, LINE_OF_WORDS)
@@ -48,14 +48,15 @@ def _and_lines(context, builder, kinds, args, line):
             place = place_of(context, builder, kinds[0], pool, start, LINE_OF_WORDS)
             line = builder.and_(line, builder.load(place, align=8))
         builder.store(line, left)
-    return store_line(context, builder, kinds[6], builder.load(left), words, i)
+    is_any = store_line(context, builder, kinds[6], builder.load(left), words, i)
+    return builder.xor(is_any, _I64(1))
 
 
 @intrinsic
 def and_many(typingctx, pool, stride, at, maps, first, n, words, i):
     """AND the lines at pool[maps[j] * stride + at] for n of j from first on; n is even.
 
-    Writes them to words[i:i+8]; returns whether a bit is set, 0 or 1.
+    Writes them to words[i:i+8]; returns whether no bit is set, 0 or 1.
     """
 
     def codegen(context, builder, signature, args):
@@ -80,66 +81,39 @@ def and_more(typingctx, pool, stride, at, maps, first, n, words, i):
 
 
 @inlined
-def keep_certain_plainly(candidates, misfits, i, out, k):
-    """``keep_certain``, one after another."""
+def end_runs_plainly(kept, i, before, runs, k):
+    """``end_runs``, one after another."""
     for j in range(i, i + u64(LANES)):
-        out[k] = candidates[j]
-        k += u64(misfits[j] == 0)
+        e = u64(kept[j]) // u64(LINE)
+        runs[k] = (e << u64(32)) | (before + j + u64(1))
+        k += u64(e != u64(kept[j + u64(1)]) // u64(LINE))
     return k
 
 
-@inlined
-def keep_tied_plainly(candidates, misfits, i, out, k):
-    """``keep_tied``, one after another."""
-    for j in range(i, i + u64(LANES)):
-        out[k] = candidates[j]
-        k += u64(misfits[j] & 15 == 0) - u64(misfits[j] == 0)
-    return k
-
-
-def _keep(builder, context, kinds, args, choose):
-    """Append the candidates whose misfits ``choose`` picks; the new k."""
-    candidates, misfits, i, out, k = args
-    place = place_of(context, builder, kinds[1], misfits, i, _SLOT_BYTES)
-    is_kept = choose(builder, builder.load(place, align=1))
-    place = place_of(context, builder, kinds[0], candidates, i, _SLOTS)
-    squeeze = declare(
-        builder, "llvm.x86.avx512.mask.compress.v16i32", _SLOTS, [_SLOTS, _SLOTS, _SLOT_BITS]
-    )
-    none = ir.Constant(_SLOTS, [0] * LANES)
-    kept = builder.call(squeeze, [builder.load(place, align=4), none, is_kept])
-    builder.store(kept, place_of(context, builder, kinds[3], out, k, _SLOTS), align=4)
-    count = declare(builder, "llvm.ctpop.i16", _I16, [_I16])
-    n_kept = builder.call(count, [builder.bitcast(is_kept, _I16)])
-    return builder.add(k, builder.zext(n_kept, _I64))
-
-
-_NO_MISFITS, _POSSIBLE = (ir.Constant(_SLOT_BYTES, [value] * LANES) for value in (0, 15))
-
-
 @intrinsic
-def _keep_certain(typingctx, candidates, misfits, i, out, k):
+def _end_runs(typingctx, kept, i, before, runs, k):
     def codegen(context, builder, signature, args):
-        def is_certain(builder, some):
-            return builder.icmp_unsigned("==", some, _NO_MISFITS)
-
-        return _keep(builder, context, signature.args, args, is_certain)
+        kept, i, before, runs, k = args
+        kinds = signature.args
+        events = []
+        for first in range(2):
+            at = builder.add(i, _I64(first))
+            place = place_of(context, builder, kinds[0], kept, at, NUMBERS)
+            shift = ir.Constant(NUMBERS, [LINE.bit_length() - 1] * LANES)
+            events.append(builder.lshr(builder.load(place, align=4), shift))
+        is_last = builder.icmp_unsigned("!=", *events)
+        n_before = in_all_lanes(builder, NUMBERS, builder.trunc(builder.add(before, i), _I32))
+        ends = builder.add(n_before, ir.Constant(NUMBERS, list(range(1, LANES + 1))))
+        squeezed = [squeeze(builder, held, is_last) for held in (ends, events[0])]
+        for first in (0, LANES // 2):
+            lanes = [half + first + lane for lane in range(LANES // 2) for half in (0, LANES)]
+            both = builder.shuffle_vector(*squeezed, ir.Constant(NUMBERS, lanes))
+            place = place_of(context, builder, kinds[3], runs, builder.add(k, _I64(first)), NUMBERS)
+            builder.store(both, place, align=8)
+        return builder.add(k, n_set(builder, is_last))
 
     u8 = types.uint64
-    return u8(candidates, misfits, u8, out, u8), codegen
-
-
-@intrinsic
-def _keep_tied(typingctx, candidates, misfits, i, out, k):
-    def codegen(context, builder, signature, args):
-        def is_tied(builder, some):
-            possible = builder.icmp_unsigned("==", builder.and_(some, _POSSIBLE), _NO_MISFITS)
-            return builder.and_(possible, builder.icmp_unsigned("!=", some, _NO_MISFITS))
-
-        return _keep(builder, context, signature.args, args, is_tied)
-
-    u8 = types.uint64
-    return u8(candidates, misfits, u8, out, u8), codegen
+    return u8(kept, u8, u8, runs, u8), codegen
 
 
 @inlined
@@ -154,17 +128,17 @@ def _move_run(typingctx, found, start, n, out, at):
     def codegen(context, builder, signature, args):
         found, start, n, out, at = args
         kinds = signature.args
-        pointer = _SLOTS.as_pointer()
+        pointer = NUMBERS.as_pointer()
         store = declare(
             builder, "llvm.masked.store.v16i32.p0", ir.VoidType(),
-            [_SLOTS, pointer, _I32, _SLOT_BITS],
+            [NUMBERS, pointer, _I32, _BITS],
         )  # fmt: skip
         with cgutils.for_range_slice(builder, _I64(0), n, _I64(LANES), _I64) as (i, _):
-            place = place_of(context, builder, kinds[0], found, builder.add(start, i), _SLOTS)
+            place = place_of(context, builder, kinds[0], found, builder.add(start, i), NUMBERS)
             some = builder.load(place, align=4)
-            n_left = in_all_lanes(builder, _SLOTS, builder.trunc(builder.sub(n, i), _I32))
-            is_there = builder.icmp_signed("<", ir.Constant(_SLOTS, list(range(LANES))), n_left)
-            place = place_of(context, builder, kinds[3], out, builder.add(at, i), _SLOTS)
+            n_left = in_all_lanes(builder, NUMBERS, builder.trunc(builder.sub(n, i), _I32))
+            is_there = builder.icmp_signed("<", ir.Constant(NUMBERS, list(range(LANES))), n_left)
+            place = place_of(context, builder, kinds[3], out, builder.add(at, i), NUMBERS)
             builder.call(store, [some, place, _I32(4), is_there])
         return context.get_dummy_value()
 
@@ -172,9 +146,9 @@ def _move_run(typingctx, found, start, n, out, at):
     return types.void(found, u8, u8, out, u8), codegen
 
 
-# Append those of candidates[i:i+LANES]: u4 that have no misfits: u1 to out from k on, which has
-# room for LANES; returns the new k. And those that have none by "possible", but some by "certain".
-keep_certain = _keep_certain if has_vectors else keep_certain_plainly
-keep_tied = _keep_tied if has_vectors else keep_tied_plainly
+# Append to runs: u8 from k on those runs of events that end within kept[i:i+LANES]: u4, each as
+# event << 32 | before + its end in kept, of which one more can be read; runs has room for LANES.
+# Returns the new k.
+end_runs = _end_runs if has_vectors else end_runs_plainly
 # Copy found[start:start+n]: i4, after which LANES more can be read, to out: i4 from ``at`` on.
 move_run = _move_run if has_vectors else move_run_plainly

@@ -59,6 +59,7 @@ from tamis.kernels.dense_scratch import (
     open_rows,
     open_work,
 )
+from tamis.kernels.keeping import LANES, keep_certain, keep_tied
 from tamis.kernels.memory import prefetch
 
 ALL_CODES = GUARD - (GUARD >> (FIELD_BITS - 1))  # the highest code in every field
@@ -291,13 +292,14 @@ def collect(handle, t, n_done):
 
 @kernel
 def verify(handle, n_candidates, n_ties, out, n_out):
-    """Append the slots of the candidates that match for certain to out: i4[N + 1].
+    """Append the slots of the candidates that match for certain to out: i4[N + LANES].
 
     Appends to ``ties`` the candidates that only exact bounds decide. Returns the new length of out,
     and how many ties there are. O(n_candidates x M).
     """
     held = open_rows(handle)
     rows, keys, candidates, ties = held.rows, held.keys, held.candidates, held.ties
+    misfits, numbers = held.misfits, held.numbers
     n_words, k = u64(handle[2]), u64(n_out)
     last = n_candidates - u64(1)
     for i in range(n_candidates):
@@ -306,10 +308,13 @@ def verify(handle, n_candidates, n_ties, out, n_out):
         found = misfits_of(rows, p, keys, u64(0))
         if n_words > u64(4):
             found |= misfits_beyond(rows, p, keys, u64(0), n_words)
-        out[k] = slot_in(rows, p)
-        ties[n_ties] = candidates[i]
-        k += u64(found == u64(0))
-        n_ties += u64(found & u64(15) == u64(0)) - u64(found == u64(0))
+        misfits[i] = found
+        numbers[i] = slot_in(rows, p)
+    for i in range(n_candidates, n_candidates + u64(LANES)):
+        misfits[i] = 255
+    for i in range(u64(0), n_candidates, u64(LANES)):
+        k = keep_certain(numbers, misfits, i, out, k)
+        n_ties = keep_tied(candidates, misfits, i, ties, n_ties)
     return np.int64(k), n_ties
 
 
@@ -355,7 +360,7 @@ def settle_tie(held, event, m, n_words, p):
 
 @kernel
 def match_one(handle, event, out):
-    """Write the slots that match event: f8[M] to out: i4[N + 1]; returns how many.
+    """Write the slots that match event: f8[M] to out: i4[N + LANES]; returns how many.
 
     O(lines + lines alive x attributes + matches).
     """
@@ -376,12 +381,12 @@ def match_one(handle, event, out):
 
 @kernel
 def match_some(handle, events, first, out, offsets):
-    """Match events: f8[E, M] from ``first`` on while out: i4[cap] has room for all boxes.
+    """Match events: f8[E, M] from ``first`` on while out: i4[cap] has room for N + LANES boxes.
 
     Writes out[offsets[first]:] and offsets[first + 1:], offsets: i8[E + 1]; returns the next event.
     """
     e = first
-    while e < len(events) and offsets[e] + handle[0] + 1 <= len(out):
+    while e < len(events) and offsets[e] + handle[0] + LANES <= len(out):
         offsets[e + 1] = offsets[e] + match_one(handle, events[e], out[offsets[e] :])
         e += 1
     return e

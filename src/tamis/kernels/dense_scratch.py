@@ -19,6 +19,7 @@ from tamis.kernels.dense_build import (
     n_group_words,
     row_words,
 )
+from tamis.kernels.keeping import LANES
 from tamis.kernels.memory import aligned_zeros, f8_at, i4_at, i8_at, u1_at, u2_at, u4_at, u8_at
 
 AT_ONCE = 3  # attributes that every line is ANDed with before it is asked how much is left
@@ -36,13 +37,15 @@ class Work(NamedTuple):
     words: Array  # u8[L*8 + 8] the bits of the i-th of them
     left: Array  # u4[L + 1] which of them are ANDed still
     done: Array  # u4[L + 1] which of them are ready to be verified
-    candidates: Array  # u4[MANY_CANDIDATES] positions
-    ties: Array  # u4[MANY_CANDIDATES + CHUNK] positions
+    candidates: Array  # u4[MANY_CANDIDATES + LANES] positions
+    ties: Array  # u4[MANY_CANDIDATES + CHUNK + LANES] positions
     plan: Array  # i8[5, M + PLAN_MORE]: see PLAN_*
     keys: Array  # u8[2*W] of the event, as dense_fit says
     tops: Array  # f8[M, 2048 / TOP_STEP] the last of every TOP_STEP edges
     full: Array  # u8[CHUNK + 8] words with a bit
     places: Array  # u8[CHUNK + 8] the positions of their first bits
+    misfits: Array  # u1[MANY_CANDIDATES + LANES] of each candidate, as ``misfits_of`` tells them
+    numbers: Array  # i4[MANY_CANDIDATES + LANES] the slot of each
 
 
 # Rows of Work.plan; the last three by rank of the attribute, rarest first.
@@ -59,18 +62,20 @@ def new_work(part: DensePart) -> Work:
         aligned_zeros(8 * n_lines + 8, np.uint64),
         np.zeros(n_lines + 1, np.uint32),
         np.zeros(n_lines + 1, np.uint32),
-        np.empty(MANY_CANDIDATES, np.uint32),
-        np.empty(MANY_CANDIDATES + CHUNK, np.uint32),
+        np.empty(MANY_CANDIDATES + LANES, np.uint32),
+        np.empty(MANY_CANDIDATES + CHUNK + LANES, np.uint32),
         np.zeros((5, m + PLAN_MORE), np.int64),
         np.zeros(2 * row_words(m), np.uint64),
         np.ascontiguousarray(part.edges[:, TOP_STEP - 1 :: TOP_STEP]),
         np.zeros(CHUNK + 8, np.uint64),
         np.zeros(CHUNK + 8, np.uint64),
+        np.empty(MANY_CANDIDATES + LANES, np.uint8),
+        np.empty(MANY_CANDIDATES + LANES, np.int32),
     )
 
 
 def handle_of(part: DensePart, work: Work) -> Array:
-    """i8[23]: sizes and addresses of part and work, which must outlive it.
+    """i8[25]: sizes and addresses of part and work, which must outlive it.
 
     Handing over 18 arrays costs 5 us a call, one handle 0.4.
     """
@@ -106,13 +111,15 @@ def open_work(h):
         carray(u8_at(h[13]), (8 * n_lines + 8,)),
         carray(u4_at(h[14]), (n_lines + 1,)),
         carray(u4_at(h[15]), (n_lines + 1,)),
-        carray(u4_at(h[16]), (MANY_CANDIDATES,)),
-        carray(u4_at(h[17]), (MANY_CANDIDATES + CHUNK,)),
+        carray(u4_at(h[16]), (MANY_CANDIDATES + LANES,)),
+        carray(u4_at(h[17]), (MANY_CANDIDATES + CHUNK + LANES,)),
         carray(i8_at(h[18]), (5, h[1] + PLAN_MORE)),
         carray(u8_at(h[19]), (2 * h[2],)),
         carray(f8_at(h[20]), (h[1], N_RANKS // TOP_STEP)),
         carray(u8_at(h[21]), (CHUNK + 8,)),
         carray(u8_at(h[22]), (CHUNK + 8,)),
+        carray(u1_at(h[23]), (MANY_CANDIDATES + LANES,)),
+        carray(i4_at(h[24]), (MANY_CANDIDATES + LANES,)),
     )
 
 
@@ -139,6 +146,8 @@ class Rows(NamedTuple):
     keys: Array
     full: Array
     places: Array
+    misfits: Array
+    numbers: Array
 
 
 @inlined
@@ -164,9 +173,11 @@ def open_rows(h):
     return Rows(
         carray(u8_at(h[7]), (n_lines * LINE * h[2],)),
         carray(f8_at(h[3]), (h[0] * h[1] * 2,)),
-        carray(u4_at(h[16]), (MANY_CANDIDATES,)),
-        carray(u4_at(h[17]), (MANY_CANDIDATES + CHUNK,)),
+        carray(u4_at(h[16]), (MANY_CANDIDATES + LANES,)),
+        carray(u4_at(h[17]), (MANY_CANDIDATES + CHUNK + LANES,)),
         carray(u8_at(h[19]), (2 * h[2],)),
         carray(u8_at(h[21]), (CHUNK + 8,)),
         carray(u8_at(h[22]), (CHUNK + 8,)),
+        carray(u1_at(h[23]), (MANY_CANDIDATES + LANES,)),
+        carray(i4_at(h[24]), (MANY_CANDIDATES + LANES,)),
     )

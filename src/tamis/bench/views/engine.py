@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tamis.bench.extras import extra
 from tamis.bench.views.drawing import COMPARED, LIGHT, TAKEN, VALUE, draw_box, name_axes, sketch
 from tamis.bench.views.subject import Subject
+from tamis.index.blocks import MORE_ROOM
 from tamis.index.dense_block import DenseBlock
 from tamis.kernels.dense_build import (
     GROUP,
@@ -32,7 +33,7 @@ def draw_tamis(subject: Subject) -> Any:
     bounds = np.ascontiguousarray(np.stack([low, high], axis=2))
     block = DenseBlock.build(Boxes(np.arange(m, dtype=np.int32), bounds))
     event = np.array([subject.event.get(name, np.nan) for name in subject.names])
-    found = np.zeros(n + 1, np.int32)
+    found = np.zeros(n + MORE_ROOM, np.int32)
     n_found = int(block.candidates(event, found))
     arrays = block.arrays()
     touches = _touched_lines(arrays, event, -(-n // LINE))
