@@ -9,7 +9,8 @@ from tamis.bench import workloads
 from tamis.index.blocks import MORE_ROOM
 from tamis.index.dense_block import DenseBlock
 from tamis.kernels.compiled import IS_COMPILED
-from tamis.kernels.dense_build import LINE, kd_order
+from tamis.kernels.dense_build import LINE, N_RANKS
+from tamis.kernels.kd_order import kd_order
 from tamis.kernels.dense_scratch import CHUNK
 from tamis.kernels.scan import Boxes
 
@@ -108,7 +109,7 @@ def test_the_order_prefers_the_attribute_with_the_least_left():
     ranks[:, 1] = random.integers(1, 800, len(ranks))
     ranks[:, 3] = random.integers(1, 1000, len(ranks))
     order = np.arange(len(ranks), dtype=np.int32)
-    kd_order(ranks, order)
+    kd_order(ranks, N_RANKS, LINE, order)
     first, second = ranks[order[:LINE]], ranks[order[LINE:]]
     assert first[:, 1].max() // 8 <= second[:, 1].min() // 8
     assert first[:, 3].max() > second[:, 3].min()

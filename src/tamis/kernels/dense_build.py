@@ -15,12 +15,11 @@ from numba import uint64 as u64
 
 from tamis.kernels.bits import popcount
 from tamis.kernels.compiled import Array, inlined, kernel
+from tamis.kernels.kd_order import kd_order
 from tamis.kernels.memory import aligned_zeros
 
 LINE = 512  # positions in a line: one cache line of bits
 GROUP = 4  # lines whose bitmaps lie together; with their rows a quarter of a second-level cache
-LEAF = 16  # positions the k-d order stops at
-N_SAMPLED = 128  # boxes that choose where to split
 N_RANKS = 2048  # a value's rank among an attribute's edges: 1..2045; 0 = unconstrained
 N_CODES = 1024  # a bound's code among the edges of its own side: 1..1023; 0 = unconstrained
 FIELD_BITS = 11  # code and guard bit
@@ -129,86 +128,6 @@ def rank_bounds(low, high, edges, ranks):
 
 
 @kernel
-def _pick_field(ranks, order, start, stop, middle, hist):
-    """The bound whose split at middle spares most events the half beyond it.
-
-    The values of an attribute that a set of boxes can meet reach from its least low to its
-    greatest high; splitting by one bound takes the gap between the halves' smallest ranks off
-    that for one of them. The gap counts by its share: an attribute split at its other bound
-    already has the less left. ``hist``: i4[2M, 128], scratch. O(N_SAMPLED x M).
-    """
-    step = max(1, (stop - start) // N_SAMPLED)
-    target = (middle - start) // step
-    hist[:] = 0
-    for i in range(start, stop, step):
-        slot = order[i]
-        for f in range(hist.shape[0]):
-            hist[f, ranks[slot, f] >> 4] += 1
-    best, best_gain, least, gap = 0, -1.0, 0, 0
-    for f in range(hist.shape[0]):
-        c = seen = 0
-        while hist[f, c] == 0:
-            c += 1
-        first = c
-        while seen + hist[f, c] <= target:
-            seen += hist[f, c]
-            c += 1
-        if f & 1:
-            width = float(max(1, hist.shape[1] - least - first))
-            if max(gap, c - first) / width > best_gain:
-                best = f if c - first > gap else f - 1
-                best_gain = max(gap, c - first) / width
-        least, gap = first, c - first
-    return best
-
-
-@kernel
-def _split(ranks, f, order, spare, start, stop, middle):
-    """Permute order[start:stop]: the boxes with the smallest ranks of bound f before middle."""
-    hist = np.zeros(N_RANKS >> 3, np.int64)
-    for i in range(start, stop):
-        hist[ranks[order[i], f] >> 3] += 1
-    c = below = 0
-    while below + hist[c] <= middle - start:
-        below += hist[c]
-        c += 1
-    ties = middle - start - below  # boxes of cell c that go left
-    i_left, i_right = start, middle
-    for i in range(start, stop):
-        slot = order[i]
-        cell = ranks[slot, f] >> 3
-        left = (cell < c) | ((cell == c) & (ties > 0))
-        ties -= cell == c
-        spare[i_left if left else i_right] = slot
-        i_left += left
-        i_right += 1 - left
-    order[start:stop] = spare[start:stop]
-
-
-@kernel
-def kd_order(ranks, order):
-    """Permute order: i4[N] to the leaves of a k-d tree over all bounds. O(N log N)."""
-    n = len(order)
-    spare = np.empty(n, np.int32)
-    hist = np.empty((ranks.shape[1], N_RANKS >> 4), np.int32)
-    stack = np.empty((128, 2), np.int64)
-    stack[0, 0], stack[0, 1] = 0, n
-    top = 1
-    while top:
-        top -= 1
-        start, stop = stack[top, 0], stack[top, 1]
-        unit = LINE if stop - start > LINE else LEAF
-        middle = start + ((stop - start + unit - 1) // unit + 1) // 2 * unit
-        if middle >= stop:
-            continue
-        f = _pick_field(ranks, order, start, stop, middle, hist)
-        _split(ranks, f, order, spare, start, stop, middle)
-        stack[top, 0], stack[top, 1] = middle, stop
-        stack[top + 1, 0], stack[top + 1, 1] = start, middle
-        top += 2
-
-
-@kernel
 def fill_rows(ranks, codes, order, n_words, rows):
     """Write ``rows``: u8[len(order) * W], from zeros. O(N x M)."""
     for p in range(len(order)):
@@ -311,7 +230,7 @@ def build(bounds: Array) -> DensePart:
     ranks = np.empty((n, 2 * m), np.uint16)
     rank_bounds(low, high, edges, ranks)
     order = np.arange(n, dtype=np.int32)
-    kd_order(ranks, order)
+    kd_order(ranks, N_RANKS, LINE, order)
     n_lines, w = -(-n // LINE), row_words(m)
     rows = aligned_zeros(n_lines * LINE * w, np.uint64)
     fill_rows(ranks, codes, order, w, rows)
