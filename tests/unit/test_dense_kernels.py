@@ -10,8 +10,8 @@ from tamis.index.blocks import MORE_ROOM
 from tamis.index.dense_block import DenseBlock
 from tamis.kernels.compiled import IS_COMPILED
 from tamis.kernels.dense_build import LINE, N_RANKS
-from tamis.kernels.kd_order import kd_order
 from tamis.kernels.dense_scratch import CHUNK
+from tamis.kernels.kd_order import kd_order
 from tamis.kernels.scan import Boxes
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="dense blocks need compiled kernels")

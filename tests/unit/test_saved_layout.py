@@ -29,8 +29,8 @@ def test_the_layout_of_files_is_that_of_their_format() -> None:
     )  # fmt: skip
     shapes = (polygons.HEADER, polygons.CHAIN, polygons.MOST_EDGES)
     assert (snapshot.FORMAT, dense, sparse, shapes) == (
-        15,
-        (512, 4, 2048, 1024, 11, 5, 40, 128),
+        16,
+        (512, 2, 2048, 1024, 11, 5, 40, 128),
         (255, 32_000, 96, 64, 8, 10, 16, 192, 4, 128, 254),
         (6, 6, 63),
     )

@@ -23,7 +23,7 @@ from tamis.slots.array_files import Array, ArrayReader, ArrayWriter, Kind, readi
 from tamis.slots.columns import Columns
 from tamis.slots.texts import Counted, Stored, Texts
 
-FORMAT = 15  # a layout of blocks that changes needs another one: tests know this one's
+FORMAT = 16  # a layout of blocks that changes needs another one: tests know this one's
 
 _INDEX = Kind(FORMAT, "columns", "index", "an index", "save the index anew")
 

@@ -2,7 +2,7 @@
 
 Boxes are put in k-d order and cut into lines of 512 positions. Per attribute and bucket of values
 a bitmap says which boxes touch the bucket, so one cache line of bits tells 512 boxes apart. All
-bitmaps of a group of four lines lie one after another: a batch reads them in one go. How an event
+bitmaps of a group of two lines lie one after another: a batch reads them in one go. How an event
 is matched is told in ``dense_match``.
 """
 
@@ -19,7 +19,7 @@ from tamis.kernels.kd_order import kd_order
 from tamis.kernels.memory import aligned_zeros
 
 LINE = 512  # positions in a line: one cache line of bits
-GROUP = 4  # lines whose bitmaps lie together; with their rows a quarter of a second-level cache
+GROUP = 2  # lines whose bitmaps lie together; in a batch they leave room in the cache
 N_RANKS = 2048  # a value's rank among an attribute's edges: 1..2045; 0 = unconstrained
 N_CODES = 1024  # a bound's code among the edges of its own side: 1..1023; 0 = unconstrained
 FIELD_BITS = 11  # code and guard bit

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 from numba import uint64 as u64
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from tamis.kernels.bit_lines import list_bits, list_words
 from tamis.kernels.compiled import inlined, kernel
@@ -195,18 +194,13 @@ def list_lines(handle):
     """
     held = open_lines(handle)
     pool, alive, lines, plan = held.pool, held.alive, held.lines, held.plan
-    k = asked = u64(0)
+    k = u64(0)
     for w in range(u64(len(alive))):
-        word = alive[w]
-        while word:
-            lines[k] = u64(64) * w + u64(trailing_zeros(word))
-            k += u64(1)
-            word &= word - u64(1)
-        while asked < min(k, u64(LINES_AHEAD)):
-            at = place_of_line(lines[asked], held.n_words)
-            for j in range(AT_ONCE):
-                prefetch(pool, u64(plan[PLAN_OFFSET, j]) + at)
-            asked += u64(1)
+        k = list_bits(alive[w], u64(64) * w, lines, k)
+    for i in range(min(k, u64(LINES_AHEAD))):
+        at = place_of_line(lines[i], held.n_words)
+        for j in range(AT_ONCE):
+            prefetch(pool, u64(plan[PLAN_OFFSET, j]) + at)
     return np.int64(k)
 
 

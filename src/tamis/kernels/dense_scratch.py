@@ -8,6 +8,7 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 from numba import uint64 as u64
 
+from tamis.kernels.bit_lines import MANY
 from tamis.kernels.compiled import Array, inlined
 from tamis.kernels.dense_build import (
     GROUP,
@@ -33,7 +34,7 @@ class Work(NamedTuple):
     """Scratch of one thread."""
 
     alive: Array  # u8[LW] bit l: line l may hold a match
-    lines: Array  # u4[L + 1] the numbers of those lines
+    lines: Array  # u4[L + MANY] the numbers of those lines
     words: Array  # u8[L*8 + 8] the bits of the i-th of them
     left: Array  # u4[L + 1] which of them are ANDed still
     done: Array  # u4[L + 1] which of them are ready to be verified
@@ -58,7 +59,7 @@ def new_work(part: DensePart) -> Work:
     n_lines = -(-part.n // LINE)
     return Work(
         np.zeros(-(-n_lines // 64), np.uint64),
-        np.zeros(n_lines + 1, np.uint32),
+        np.zeros(n_lines + MANY, np.uint32),
         aligned_zeros(8 * n_lines + 8, np.uint64),
         np.zeros(n_lines + 1, np.uint32),
         np.zeros(n_lines + 1, np.uint32),
@@ -107,7 +108,7 @@ def open_work(h):
     n_lines = (h[0] + LINE - 1) // LINE
     return Work(
         carray(u8_at(h[11]), ((n_lines + 63) // 64,)),
-        carray(u4_at(h[12]), (n_lines + 1,)),
+        carray(u4_at(h[12]), (n_lines + MANY,)),
         carray(u8_at(h[13]), (8 * n_lines + 8,)),
         carray(u4_at(h[14]), (n_lines + 1,)),
         carray(u4_at(h[15]), (n_lines + 1,)),
@@ -158,7 +159,7 @@ def open_lines(h):
         carray(u8_at(h[8]), ((n_lines + GROUP - 1) // GROUP * n_group_words(h[0], h[1]),)),
         u64(n_group_words(h[0], h[1])),
         carray(u8_at(h[11]), ((n_lines + 63) // 64,)),
-        carray(u4_at(h[12]), (n_lines + 1,)),
+        carray(u4_at(h[12]), (n_lines + MANY,)),
         carray(u8_at(h[13]), (8 * n_lines + 8,)),
         carray(u4_at(h[14]), (n_lines + 1,)),
         carray(u4_at(h[15]), (n_lines + 1,)),
