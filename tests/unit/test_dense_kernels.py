@@ -115,6 +115,26 @@ def test_the_order_prefers_the_attribute_with_the_least_left():
     assert first[:, 3].max() > second[:, 3].min()
 
 
+def test_the_order_puts_a_few_narrow_boxes_apart():
+    # Halves of all boxes reach as far as all of them; the narrow eighth alone reaches little.
+    random = np.random.default_rng(4)
+    ranks = random.integers(1, 100, (8 * LINE, 4)).astype(np.uint16)
+    narrow = random.permutation(len(ranks))[:LINE]
+    ranks[narrow, 2], ranks[narrow, 3] = 1000, 1000
+    order = np.arange(len(ranks), dtype=np.int32)
+    kd_order(ranks, N_RANKS, LINE, order)
+    assert {*order[-LINE:]} == {*narrow}
+
+
+@pytest.mark.parametrize("n", [1, 16, 17, LINE - 1, LINE, LINE + 1, 5 * LINE + 3, 40 * LINE])
+@pytest.mark.parametrize("n_values", [1, 2, 2000])
+def test_every_box_has_one_place_in_the_order(n, n_values):
+    ranks = np.random.default_rng(n).integers(0, n_values, (n, 6)).astype(np.uint16)
+    order = np.arange(n, dtype=np.int32)
+    kd_order(ranks, N_RANKS, LINE, order)
+    assert np.array_equal(np.sort(order), np.arange(n))
+
+
 def test_a_batch_with_more_matches_than_room(monkeypatch):
     monkeypatch.setattr("tamis.index.blocks._MIN_ROOM", 1)
     low, high = np.zeros((300, 3)), np.ones((300, 3))
