@@ -25,6 +25,7 @@ from tamis.kernels.vectors import declare, has_instructions
 N_ITEMS = 4  # constraints of a test
 ITEMS = BLOCK * N_ITEMS  # constraints of a block
 MAX_RUN = 16  # blocks; a strip has no more
+AHEAD = 64  # blocks whose tests are asked for before they are looked at
 N_MARKS = 128
 MAX_MARKED = N_MARKS - 2  # axes that are looked up
 UNMARKED = N_MARKS - 1  # the mark of any other
@@ -149,6 +150,23 @@ def _hold(builder, held, tests, block):
     return _inside(builder, builder.call(look_up, [held[0], mark, held[1]]), low, width)
 
 
+def _take(builder, blocks, i, last, tests):
+    """blocks[i], with the tests of that AHEAD of it asked for in the second-level cache."""
+
+    def block_at(index):
+        return builder.sext(builder.load(builder.gep(blocks, [index])), _I64)
+
+    later = builder.add(i, _I64(AHEAD))
+    is_there = builder.icmp_signed("<", later, last)
+    at = builder.mul(block_at(builder.select(is_there, later, i)), _I64(3 * ITEMS))
+    for side in range(3):
+        place = builder.gep(tests, [builder.add(at, _I64(ITEMS * side))])
+        kinds = [place.type, _I32, _I32, _I32]
+        ask = declare(builder, "llvm.prefetch.p0i8", ir.VoidType(), kinds)
+        builder.call(ask, [place, _I32(0), _I32(2), _I32(1)])
+    return block_at(i)
+
+
 def _keep(builder, holds, first, kept, n):
     """Append the places of a block that hold, the first of which is ``first``."""
     bits = ir.VectorType(_I1, BLOCK)
@@ -173,7 +191,7 @@ def _test_vectors(typingctx, blocks, first, last, base, tests, table, kept, n_ke
         held = [_load(builder, table, _I64(at)) for at in (0, ITEMS)]
         n = cgutils.alloca_once_value(builder, n_kept)
         with cgutils.for_range(builder, last, first) as loop:
-            block = builder.sext(builder.load(builder.gep(blocks, [loop.index])), _I64)
+            block = _take(builder, blocks, loop.index, last, tests)
             holds = _hold(builder, held, tests, block)
             place = builder.add(base, builder.mul(block, _I64(BLOCK)))
             _keep(builder, holds, place, kept, n)
@@ -221,7 +239,7 @@ def _test_halves(typingctx, blocks, first, last, base, tests, table, kept, n_kep
         held = [builder.shuffle_vector(one, one, twice) for one in tables]
         n = cgutils.alloca_once_value(builder, n_kept)
         with cgutils.for_range(builder, last, first) as loop:
-            block = builder.sext(builder.load(builder.gep(blocks, [loop.index])), _I64)
+            block = _take(builder, blocks, loop.index, last, tests)
             bits = _hold_halves(builder, held, tests, block)
             with builder.if_then(builder.icmp_unsigned("!=", bits, _I64(0)), likely=False):
                 place = builder.add(base, builder.mul(block, _I64(BLOCK)))
