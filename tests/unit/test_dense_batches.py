@@ -17,6 +17,7 @@ from tamis.kernels.bit_lines import (
     list_words_plainly,
 )
 from tamis.kernels.compiled import IS_COMPILED, kernel
+from tamis.kernels.dense_batch import FEW
 from tamis.kernels.dense_batch_scratch import MANY_TIES, MAX_ANDED, PIECE, new_found
 from tamis.kernels.dense_batch_vectors import (
     end_runs,
@@ -75,6 +76,22 @@ def check(low, high, events):
 def test_workloads(make, n):
     workload = make(n, n_events=3 * PIECE + 1)
     check(workload.low, workload.high, workload.values)
+
+
+@pytest.mark.parametrize("first_is_rare", [False, True])
+def test_lines_that_few_events_look_at(first_is_rare):
+    # Groups of lines are read whole or not at all; here of some only the first, or the second.
+    random = np.random.default_rng(first_is_rare)
+    n_rare, rare = 3 * LINE, np.repeat([first_is_rare, not first_is_rare], 10 * LINE)
+    rare[random.permutation(np.nonzero(rare)[0])[n_rare:]] = False
+    low = np.where(
+        rare[:, None], random.uniform(10, 11, (len(rare), 4)), random.random((len(rare), 4))
+    )
+    high = low + random.random(low.shape)
+    events = random.random((4 * FEW, 4)) * 1.5
+    events[::8] += 10
+    assert len(events[::8]) < FEW < len(events) - len(events[::8])
+    assert check(low, high, events) > 1000
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 6, 7, 10, 11, 23, MAX_ANDED - 1, MAX_ANDED + 1, 50])

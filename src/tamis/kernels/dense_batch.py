@@ -72,6 +72,7 @@ from tamis.kernels.keeping import LANES, keep_certain, keep_tied
 from tamis.kernels.memory import prefetch, u2_at, u4_at, u8_at
 
 AHEAD = 64  # how far ahead to prefetch, in cache lines
+FEW = 64  # events that a line is alive for, of which it is not read whole
 AT_FIRST = 6  # attributes that are ANDed before it is asked whether a bit is left; even
 MAX_MAPS = 1 << 16  # bitmaps that can be told apart by number
 LOW = 0xFFFFFFFF  # the lower half of a word
@@ -149,17 +150,23 @@ def match_lines(handle, events, batch, first, found):
     n_lines = (handle[0] + LINE - 1) // LINE
     n_slots, n_runs = u64(0), u64(1)
     runs[0] = u64(0)
-    line = first
+    line, is_read = first, False
     while line < n_lines:
         n_listed = list_events(batch, line)
         if max(n_slots, n_runs) + n_listed * u64(LINE + 1) > u64(len(runs)):
             break
-        if line == first or line % GROUP == 0:
+        if n_listed < u64(FEW):  # fewer lines of bits than there are
+            is_read = False
+            ask_for_maps(handle, batch, line, n_listed)
+        elif not is_read or line % GROUP == 0:
+            is_read = True
             read_group(handle, line)
         n_ties = u64(0)
         for start in range(u64(0), n_listed, u64(PIECE)):
             n_done = and_piece(handle, batch, line, start, min(u64(PIECE), n_listed - start))
             n_candidates = collect_piece(batch, start, n_done)
+            if not is_read:
+                ask_for_rows(handle, batch, u64(line), n_candidates)
             judge_piece(handle, batch, u64(line), n_candidates)
             n_slots, n_runs = keep_piece(batch, n_candidates, slots, runs, (n_slots, n_runs))
             before = n_ties
@@ -184,6 +191,29 @@ def list_events(batch, line):
     for w in range(n_words):
         k = list_bits(alive[first + w], u64(64) * w, listed, k)
     return k
+
+
+@kernel
+def ask_for_maps(handle, batch, line, n):
+    """Ask for what n listed events look at of the bitmaps of a line. O(n x M)."""
+    pool, n_map, n_maps = open_lines(handle).pool, u64(n_map_words(handle[0])), u64(batch[1])
+    maps = carray(u2_at(batch[MAPS]), (batch[0] * batch[1],))
+    listed, _, _ = open_bits(batch)
+    at = place_of_line(line, u64(n_group_words(handle[0], handle[1])))
+    for i in range(n):
+        e = u64(listed[i])
+        for j in range(e * n_maps, (e + u64(1)) * n_maps):
+            prefetch(pool, u64(maps[j]) * n_map + at)
+
+
+@kernel
+def ask_for_rows(handle, batch, line, n):
+    """Ask for the rows of n candidates of a line. O(n)."""
+    rows, n_words = open_rows(handle).rows, u64(handle[2])
+    candidates, _, _ = open_candidates(batch)
+    first = line * u64(LINE)
+    for i in range(n):
+        prefetch(rows, (first + u64(candidates[i]) % u64(LINE)) * n_words)
 
 
 @kernel
