@@ -247,7 +247,8 @@ def test_matches_go_when_every_reader_has_passed_them(pipeline: Pipeline) -> Non
 def tasks_shown(spark: SparkSession, description: str) -> list[int]:
     """The tasks of each stage of the newest job so described, as Spark's web interface has them.
 
-    Of older jobs it may have forgotten the stages already.
+    It keeps fifty stages: of older jobs it may have forgotten all, and of any job those that were
+    skipped, which it forgets first.
     """
     jvm_context: Any = spark.sparkContext._jsc.sc()
     jvm_context.listenerBus().waitUntilEmpty()
@@ -256,7 +257,9 @@ def tasks_shown(spark: SparkSession, description: str) -> list[int]:
     told = [job for job in jobs if job.description().isDefined()]
     described = [job for job in told if job.description().get() == description]
     ids = max(described, key=lambda job: job.jobId()).stageIds()
-    return [store.lastStageAttempt(ids.apply(n)).numTasks() for n in range(ids.size())]
+    tracker = spark.sparkContext.statusTracker()
+    known = map(tracker.getStageInfo, [ids.apply(n) for n in range(ids.size())])
+    return [stage.numTasks for stage in known if stage is not None]
 
 
 def test_plan_and_skew_are_shown_by_named_stages(pipeline: Pipeline) -> None:
