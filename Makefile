@@ -33,7 +33,7 @@ browser: $(STAMP) ## find a Chromium or Chrome for the tests of the page, or ins
 	@$(BIN)/python scripts/browser.py
 
 test: $(STAMP) ## all tests but the timed ones, fast ones first (ARGS=...)
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 	@$(MAKE) --no-print-directory test-plain
 
 # The same kernels as plain Python: what Numba makes of them is checked against what they say.
