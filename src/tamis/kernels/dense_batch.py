@@ -72,7 +72,7 @@ from tamis.kernels.keeping import LANES, keep_certain, keep_tied
 from tamis.kernels.memory import prefetch, u2_at, u4_at, u8_at
 
 AHEAD = 64  # how far ahead to prefetch, in cache lines
-FEW = 64  # events that a line is alive for, of which it is not read whole
+FEW = 64  # events that a line is alive for: for fewer it is not read whole
 AT_FIRST = 6  # attributes that are ANDed before it is asked whether a bit is left; even
 MAX_MAPS = 1 << 16  # bitmaps that can be told apart by number
 LOW = 0xFFFFFFFF  # the lower half of a word
@@ -155,10 +155,10 @@ def match_lines(handle, events, batch, first, found):
         n_listed = list_events(batch, line)
         if max(n_slots, n_runs) + n_listed * u64(LINE + 1) > u64(len(runs)):
             break
-        if n_listed < u64(FEW):  # fewer lines of bits than there are
+        if n_listed < u64(FEW):
             is_read = False
             ask_for_maps(handle, batch, line, n_listed)
-        elif not is_read or line % GROUP == 0:
+        elif not is_read or line % GROUP == 0:  # unless it was read with the line before
             is_read = True
             read_group(handle, line)
         n_ties = u64(0)
